@@ -121,7 +121,7 @@ async function startOnNode(
   } = gatewayVariables(backends, signingKeys)
   const { url, pid, close } = await startServer({
     program: process.execPath,
-    args: ['--max-semi-space-size=16', entry],
+    args: ['--max-semi-space-size=16', '--no-allocation-site-pretenuring', entry],
     env: {
       ...{ NODE_ENV: 'production', PORT: String(port), ...variables },
       ...{ REDIS_URL: backends.redis.directUrl, REDIS_PREFIX: `pc-${name}:` },

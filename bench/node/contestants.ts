@@ -11,7 +11,7 @@ import type { ProbeId } from './probes.ts'
 export const ROOMY_LIMIT = 1_000_000_000
 
 /** As in the files for self-hosting. */
-const FLAGS = ['--max-semi-space-size=16']
+const FLAGS = ['--max-semi-space-size=16', '--no-allocation-site-pretenuring']
 
 export interface NodeGateway {
   /** Kebab-case; part of the names of figures. */

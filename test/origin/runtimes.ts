@@ -32,7 +32,7 @@ async function startNode(
   const port = await freePort()
   const environment = { ...vars, PORT: String(port) }
   const { child, output, stop } = await run(
-    [NODE, '--max-semi-space-size=16', ...flags, script],
+    [NODE, '--max-semi-space-size=16', '--no-allocation-site-pretenuring', ...flags, script],
     environment,
     until,
   )

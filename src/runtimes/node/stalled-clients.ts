@@ -27,7 +27,7 @@ interface Watched {
  * old it is: a silent event stream, a long poll, an idle WebSocket.
  *
  * `latest` returns the latest response of a connection. Keeping the latest request here as well would cost a
- * quarter of the CPU of a request: an old object that refers to a young one keeps it alive in a collection.
+ * listener for each request, and an old object that refers to a young one.
  */
 export function watchStalls(server: Server, stallMs: number, latest: LatestResponse): StallWatch {
   const open = new Map<Duplex, Watched>()
