@@ -4,7 +4,7 @@ import { basename, join } from 'node:path'
 import { ROOT } from '../start/settings.ts'
 
 /** Path of the generated module. */
-export const GENERATED = join(ROOT, 'src', 'audit', 'd1', 'migrations.generated.ts')
+export const GENERATED = join(ROOT, 'src', 'audit', 'sql', 'migrations.generated.ts')
 
 /** Returns the text of the generated module: the files of `migrations/` in their order. */
 export function migrationsModule(): string {

@@ -7,7 +7,6 @@ import { createReferences } from '../access/tokens/references.ts'
 import { publicKeySet, publishedKeys } from '../access/tokens/signing-keys.ts'
 import { addressSink } from '../audit/address.ts'
 import { batchingAuditSink } from '../audit/batching-sink.ts'
-import type { AuditDatabase } from '../audit/d1/database.ts'
 import {
   type AuditQueue,
   createAuditQueue,
@@ -15,6 +14,7 @@ import {
   type QueueBinding,
 } from '../audit/queue/audit-queue.ts'
 import { createAuditOverflow } from '../audit/redis/overflow.ts'
+import type { AuditDatabase } from '../audit/sql/database.ts'
 import { consoleAuditSink } from '../audit/truncate.ts'
 import { Misconfigured, Unavailable } from '../errors.ts'
 import { publicOrigins } from '../http/public-origin.ts'

@@ -1,10 +1,10 @@
 /** Composes the metrics: counters, and the reports that sum them in Redis. */
 
 import { newLocalTally } from '../access/admission/local-admission.ts'
-import { newestEventMs } from '../audit/d1/audit-events.ts'
-import type { AuditDatabase } from '../audit/d1/database.ts'
 import type { AuditSink } from '../audit/event.ts'
 import { STREAM_ENDED } from '../audit/reason.ts'
+import { newestEventMs } from '../audit/sql/audit-events.ts'
+import type { AuditDatabase } from '../audit/sql/database.ts'
 import type { Breakers } from '../isolate/breakers.ts'
 import { newAuditTally, newTally, type SpanTally, type Tally } from '../isolate/tally.ts'
 import type { FeatureMetrics } from '../observability/metrics/catalogue.ts'

@@ -3,9 +3,9 @@
  * killed. Prints the ids of each batch after it is stored.
  */
 import { createCheckpointSealer } from '../../src/audit/chain.ts'
-import { insertAuditEvents } from '../../src/audit/d1/audit-chain.ts'
-import { MIGRATIONS } from '../../src/audit/d1/migrations.generated.ts'
-import { withSchema } from '../../src/audit/d1/schema.ts'
+import { insertAuditEvents } from '../../src/audit/sql/audit-chain.ts'
+import { MIGRATIONS } from '../../src/audit/sql/migrations.generated.ts'
+import { withSchema } from '../../src/audit/sql/schema.ts'
 import { databaseOver } from '../../src/runtimes/node/audit/database.ts'
 import { openDatabase } from '../../src/runtimes/node/audit/open-database.ts'
 import { anEvent } from './event.ts'

@@ -1,10 +1,10 @@
 /** What features record in an event: bounded texts, stored, and removed by an erasure. */
 import { Hono } from 'hono'
 import { expect, test } from 'vitest'
-import { eventOfRow } from '../../src/audit/d1/audit-row.ts'
 import { forgetting } from '../../src/audit/erasure.ts'
 import { type AuditEvent, auditEventSchema } from '../../src/audit/event.ts'
 import { CALLER, erased } from '../../src/audit/personal.ts'
+import { eventOfRow } from '../../src/audit/sql/audit-row.ts'
 import { MAX_EVENT_BYTES, serializeEvent, utf8Length } from '../../src/audit/truncate.ts'
 import { audit } from '../../src/middleware/audit.ts'
 import { recordField } from '../../src/middleware/context.ts'

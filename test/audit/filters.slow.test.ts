@@ -1,10 +1,10 @@
 /** The filters of the audit log, over all stores of the trail. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createCheckpointSealer } from '../../src/audit/chain.ts'
-import { insertAuditEvents } from '../../src/audit/d1/audit-chain.ts'
-import { createAuditLog } from '../../src/audit/d1/audit-events.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
 import { auditQuerySchema } from '../../src/audit/log.ts'
+import { insertAuditEvents } from '../../src/audit/sql/audit-chain.ts'
+import { createAuditLog } from '../../src/audit/sql/audit-events.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'
 import { type AuditStores, describeStores } from './harness.ts'

@@ -1,7 +1,7 @@
 /** What an event records about the caller: enough to explain and to replay the decision. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { eventOfRow } from '../../src/audit/d1/audit-row.ts'
 import { type AuditEvent, auditEventSchema } from '../../src/audit/event.ts'
+import { eventOfRow } from '../../src/audit/sql/audit-row.ts'
 import { serializeEvent } from '../../src/audit/truncate.ts'
 import { operators } from '../../src/features/operators/index.ts'
 import { plans } from '../../src/features/plans/index.ts'

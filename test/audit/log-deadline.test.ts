@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createAuditLog } from '../../src/audit/d1/audit-events.ts'
-import { QUERY_TIMEOUT_MS } from '../../src/audit/d1/schema.ts'
 import { auditQuerySchema } from '../../src/audit/log.ts'
+import { createAuditLog } from '../../src/audit/sql/audit-events.ts'
+import { QUERY_TIMEOUT_MS } from '../../src/audit/sql/schema.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

@@ -13,10 +13,10 @@ import {
   vi,
 } from 'vitest'
 import { verifyChain } from '../../cli/verify.ts'
-import { createAuditLog } from '../../src/audit/d1/audit-events.ts'
-import { MIGRATIONS } from '../../src/audit/d1/migrations.generated.ts'
-import { withSchema } from '../../src/audit/d1/schema.ts'
 import { auditQuerySchema } from '../../src/audit/log.ts'
+import { createAuditLog } from '../../src/audit/sql/audit-events.ts'
+import { MIGRATIONS } from '../../src/audit/sql/migrations.generated.ts'
+import { withSchema } from '../../src/audit/sql/schema.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { databaseOver } from '../../src/runtimes/node/audit/database.ts'
 import { openDatabase } from '../../src/runtimes/node/audit/open-database.ts'

@@ -2,11 +2,11 @@
 import type { StoredRow } from '../../cli/chain-hash.ts'
 import type { ChainPage } from '../../cli/verify.ts'
 import { erasuresIn, eventOfLine } from '../../src/audit/blocks/line.ts'
-import { type AuditRow, eventOfRow } from '../../src/audit/d1/audit-row.ts'
-import { createChainLog } from '../../src/audit/d1/chain-log.ts'
-import type { AuditDatabase } from '../../src/audit/d1/database.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
 import { chainQuerySchema } from '../../src/audit/log.ts'
+import { type AuditRow, eventOfRow } from '../../src/audit/sql/audit-row.ts'
+import { createChainLog } from '../../src/audit/sql/chain-log.ts'
+import type { AuditDatabase } from '../../src/audit/sql/database.ts'
 import { rowOf } from './earlier-rows.ts'
 
 /** Returns the rows of a part of the chain, and a row for each event of its blocks, in order. */

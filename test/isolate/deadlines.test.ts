@@ -53,9 +53,9 @@ describe('every call to a dependency has a deadline', () => {
       const code = codeOf(path)
       return /^src\/[a-z-]+\/(?:d1|r2|queue)\//.test(path) && BINDING.test(code) && CALLS.test(code)
     })
-    expect(users).toContain('src/audit/d1/audit-events.ts')
+    expect(users).toContain('src/audit/sql/audit-events.ts')
     expect(users.filter((path) => !BOUNDED.test(codeOf(path)))).toEqual([])
-    expect(codeOf('src/audit/d1/schema.ts')).toMatch(
+    expect(codeOf('src/audit/sql/schema.ts')).toMatch(
       /function withinQuery\b[^}]*\bwithDeadline\(work\(\)/,
     )
   })

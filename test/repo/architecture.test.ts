@@ -19,7 +19,7 @@ const USED_FEATURES = {
 }
 
 /** Folders of adapters: each talks to one system outside the isolate. */
-const ADAPTERS = /^src\/(?:redis|[a-z/-]+\/(?:redis|d1|r2|queue|decision-points))\//
+const ADAPTERS = /^src\/(?:redis|[a-z/-]+\/(?:redis|sql|r2|queue|decision-points))\//
 
 const sources = [...filesBelow(root, 'src'), ...filesBelow(root, 'workers')]
 const textOf = (file: string) => readFileSync(join(root, file), 'utf8')

@@ -2,8 +2,8 @@
 
 import { withDeadline } from '../../isolate/timers.ts'
 import { ndjsonOf } from '../chain-export.ts'
-import { type ExportRow, nextPart, partIsExported, readPart } from '../d1/chain-parts.ts'
-import type { AuditDatabase } from '../d1/database.ts'
+import { type ExportRow, nextPart, partIsExported, readPart } from '../sql/chain-parts.ts'
+import type { AuditDatabase } from '../sql/database.ts'
 
 /** Each takes about nine D1 queries, and an invocation may make 50 on the free plan. */
 const MAX_OBJECTS_PER_RUN = 4

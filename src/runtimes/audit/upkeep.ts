@@ -1,17 +1,17 @@
 /** Background work of the consumer: erasures, exports and retention. */
 
 import type { CheckpointSealer } from '../../audit/chain.ts'
-import type { AuditDatabase } from '../../audit/d1/database.ts'
+import { type ExportBucket, exportChain } from '../../audit/r2/chain-export.ts'
+import { eraseExported } from '../../audit/r2/exported-erasure.ts'
+import type { AuditDatabase } from '../../audit/sql/database.ts'
 import {
   beginErasure,
   endErasure,
   eraseRows,
   forgetDigests,
   nextErasure,
-} from '../../audit/d1/erasure.ts'
-import { deleteBefore } from '../../audit/d1/retention.ts'
-import { type ExportBucket, exportChain } from '../../audit/r2/chain-export.ts'
-import { eraseExported } from '../../audit/r2/exported-erasure.ts'
+} from '../../audit/sql/erasure.ts'
+import { deleteBefore } from '../../audit/sql/retention.ts'
 import type { Digest } from '../../crypto/sha256.ts'
 
 export interface Upkeep {

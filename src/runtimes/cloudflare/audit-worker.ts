@@ -4,9 +4,9 @@
  * the dead letter queue.
  */
 
-import type { AuditDatabase } from '../../audit/d1/database.ts'
-import type { DeadLetter } from '../../audit/d1/dead-letters.ts'
 import type { ExportBucket } from '../../audit/r2/chain-export.ts'
+import type { AuditDatabase } from '../../audit/sql/database.ts'
+import type { DeadLetter } from '../../audit/sql/dead-letters.ts'
 import { type AuditConsumer, createAuditConsumer } from '../audit/consumer.ts'
 
 export interface AuditEnv {

@@ -1,8 +1,8 @@
 /** The Workers of a deployment on Cloudflare: the gateway, and the audit trail behind it. */
 
-export type { AuditDatabase, AuditStatement, StatementResult } from '../../audit/d1/database.ts'
 export type { QueueBinding } from '../../audit/queue/audit-queue.ts'
 export type { ExportBucket, ExportOptions } from '../../audit/r2/chain-export.ts'
+export type { AuditDatabase, AuditStatement, StatementResult } from '../../audit/sql/database.ts'
 export type { GatewayEnv } from '../../gateway/compose-services.ts'
 export type { Fetches } from '../../origin/origin.ts'
 export type { Policy } from '../../policy/policy.ts'

@@ -1,11 +1,11 @@
 /** A Worker that audits every request over a real queue, as a gateway does. */
 import { Hono } from 'hono'
 import { batchingAuditSink } from '../../../src/audit/batching-sink.ts'
-import { createChainLog } from '../../../src/audit/d1/chain-log.ts'
 import type { AuditSink } from '../../../src/audit/event.ts'
 import { chainQuerySchema } from '../../../src/audit/log.ts'
 import { createAuditQueue, type QueueBinding } from '../../../src/audit/queue/audit-queue.ts'
 import { createAuditOverflow } from '../../../src/audit/redis/overflow.ts'
+import { createChainLog } from '../../../src/audit/sql/chain-log.ts'
 import { Denied } from '../../../src/errors.ts'
 import { audit } from '../../../src/middleware/audit.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'

@@ -3,8 +3,8 @@
  */
 
 import { expect } from 'vitest'
-import type { AuditDatabase } from '../../../src/audit/d1/database.ts'
 import type { AuditEvent } from '../../../src/audit/event.ts'
+import type { AuditDatabase } from '../../../src/audit/sql/database.ts'
 import { authorizationServer } from '../../../src/features/authorization-server/index.ts'
 import { openapi } from '../../../src/features/openapi/index.ts'
 import { operators } from '../../../src/features/operators/index.ts'

@@ -1,8 +1,8 @@
 /** Two tenants and the platform on one gateway, with one of everything that an operator names. */
 import { createCheckpointSealer } from '../../../src/audit/chain.ts'
-import { insertAuditEvents } from '../../../src/audit/d1/audit-chain.ts'
-import { MIGRATIONS } from '../../../src/audit/d1/migrations.generated.ts'
-import { withSchema } from '../../../src/audit/d1/schema.ts'
+import { insertAuditEvents } from '../../../src/audit/sql/audit-chain.ts'
+import { MIGRATIONS } from '../../../src/audit/sql/migrations.generated.ts'
+import { withSchema } from '../../../src/audit/sql/schema.ts'
 import { authorizationCode } from '../../../src/features/authorization-code/index.ts'
 import { createConsents } from '../../../src/features/authorization-code/redis/consents.ts'
 import { authorizationServer } from '../../../src/features/authorization-server/index.ts'

@@ -4,7 +4,7 @@ import type {
   AuditStatement,
   RowInsert,
   StatementResult,
-} from '../../../audit/d1/database.ts'
+} from '../../../audit/sql/database.ts'
 import { deflateNow } from './digest.ts'
 
 /** A statement and the values of its parameters, in their order. */

@@ -1,5 +1,5 @@
 /** Translates the SQL of the audit trail, which is that of SQLite, to that of PostgreSQL. */
-import type { RowInsert } from '../../../audit/d1/database.ts'
+import type { RowInsert } from '../../../audit/sql/database.ts'
 import type { BoundStatement, PlainStatement } from './database.ts'
 
 /** A literal, which stays as it is, or a placeholder. */

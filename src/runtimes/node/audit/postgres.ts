@@ -1,6 +1,6 @@
 /** The audit database in PostgreSQL 13 or later, with the package `pg`. */
 import type { PoolClient, QueryResult } from 'pg'
-import type { StatementResult } from '../../../audit/d1/database.ts'
+import type { StatementResult } from '../../../audit/sql/database.ts'
 import type { BoundStatement, OpenDatabase } from './database.ts'
 import { FUNCTIONS, isDefinition, translated } from './postgres-sql.ts'
 

@@ -1,7 +1,7 @@
 /** The audit database in a file, with the SQLite of Node (22.13 or later). */
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { LRUCache } from 'lru-cache'
-import type { RowInsert, StatementResult } from '../../../audit/d1/database.ts'
+import type { RowInsert, StatementResult } from '../../../audit/sql/database.ts'
 import { createPrivately } from '../system/private-file.ts'
 import type { BoundStatement } from './database.ts'
 

@@ -1,5 +1,5 @@
 /** What a process and the thread of its audit trail send to each other. */
-import type { StatementResult } from '../../../audit/d1/database.ts'
+import type { StatementResult } from '../../../audit/sql/database.ts'
 import type { SpoolPlace } from '../schemas/audit-environment.ts'
 import type { BoundStatement } from './database.ts'
 

@@ -4,8 +4,8 @@
  */
 import { hostname } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { StatementResult } from '../../../audit/d1/database.ts'
 import { createStreamQueue, createStreamReader } from '../../../audit/redis/stream.ts'
+import type { StatementResult } from '../../../audit/sql/database.ts'
 import { createRedisRest } from '../../../redis/rest.ts'
 import { createAuditConsumer } from '../../audit/consumer.ts'
 import { connectResp } from '../redis/resp.ts'
