@@ -13,6 +13,11 @@ export interface AuditDatabase {
    * have it: there, one statement parses the rows from JSON.
    */
   insertion?(rows: RowInsert): AuditStatement
+  /**
+   * Removes from the files what statements have deleted or replaced. Returns false if another process
+   * uses it at the moment. A binding of D1 does not have it.
+   */
+  scrub?(): Promise<boolean>
   /** Compresses blocks. Default: that of Web Streams. */
   readonly compression?: Compression
 }

@@ -43,7 +43,10 @@ export async function carryOutErasures({ db, bucket, ...options }: Upkeep): Prom
     const begun = await beginErasure(db, next, options)
     if (!(await eraseRows(db, begun, options))) return
     if (!(await eraseExported(db, bucket, begun, nowMs))) return
+    if ((await db.scrub?.()) === false) return
     await endErasure(db, begun, options)
+    // The order named the person until now.
+    await db.scrub?.()
   }
 }
 

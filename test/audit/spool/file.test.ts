@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
@@ -36,6 +36,23 @@ function filled(file: SpoolFile) {
     }
   }
 }
+
+test('leaves nothing of removed events in its files', () => {
+  const file = opened()
+  file.append(['an event of alice@home.example', ...texts(40)], 1)
+  const content = () =>
+    readdirSync(join(folder, 'spool'))
+      .map((name) => readFileSync(join(folder, 'spool', name), 'latin1'))
+      .join('')
+  expect(content()).toContain('alice@home.example')
+  file.remove(file.read(100, MIB).lastSeq)
+  file.shrink()
+  expect(content()).not.toMatch(/alice@home|xxx/)
+  file.append(['an event of bob@home.example'], 1)
+  file.remove(file.read(1, MIB).lastSeq)
+  file.shrink()
+  expect(content()).not.toContain('bob@home')
+})
 
 test('gives events in the order in which they were stored, also to another process and later', () => {
   const [one, other] = [opened(), opened()]

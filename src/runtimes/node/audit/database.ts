@@ -26,12 +26,14 @@ export type RunStatements = (
 /** A database that is open. */
 export interface OpenDatabase {
   readonly run: RunStatements
+  /** As of {@link AuditDatabase}. */
+  readonly scrub?: () => Promise<boolean>
   /** Waits for calls that are in progress. */
   close(): Promise<void>
 }
 
 /** Creates the database. Its calls reject with the errors of `run`. */
-export function databaseOver(run: RunStatements): AuditDatabase {
+export function databaseOver(run: RunStatements, scrub?: OpenDatabase['scrub']): AuditDatabase {
   const bound = new WeakMap<AuditStatement, BoundStatement>()
 
   function statementOf(bind: AuditStatement['bind'], work: BoundStatement): AuditStatement {
@@ -60,6 +62,7 @@ export function databaseOver(run: RunStatements): AuditDatabase {
 
   return {
     compression: deflateNow,
+    ...(scrub && { scrub }),
     prepare: (sql) => plain(sql, []),
     insertion: (insert) =>
       statementOf(

@@ -11,6 +11,7 @@ export async function openDatabase(address: string): Promise<OpenDatabase> {
   const sqlite = openSqlite(path)
   return {
     run: async (statements) => sqlite.run(statements),
+    scrub: async () => sqlite.scrub(),
     close: async () => sqlite.close(),
   }
 }

@@ -25,6 +25,8 @@ export interface Sqlite {
    * statement has an effect. Integers above 2^53 lose digits, as in D1.
    */
   run(statements: readonly BoundStatement[]): readonly StatementResult[]
+  /** Empties the write-ahead log. Returns false if another connection reads it. */
+  scrub(): boolean
   close(): void
 }
 
@@ -36,7 +38,8 @@ export interface Sqlite {
 export function openSqlite(path: string): Sqlite {
   if (path !== IN_MEMORY) createPrivately(path)
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS })
-  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
+  // Values that an erasure replaces leave nothing in free pages.
+  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON')
   const prepared = new LRUCache<string, Prepared>({ max: MAX_PREPARED })
 
   function prepare(sql: string): Prepared {
@@ -80,6 +83,7 @@ export function openSqlite(path: string): Sqlite {
         throw error
       }
     },
+    scrub: () => Number(db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy) === 0,
     close: () => db.close(),
   }
 }

@@ -42,7 +42,7 @@ const post = (message: ThreadMessage) => port.postMessage(message)
 function createConsumer() {
   const { AUDIT_EXPORT_DIR, RETENTION_DAYS, AUDIT_SIGNING_KEYS } = variables
   return createAuditConsumer({
-    db: databaseOver(run),
+    db: databaseOver(run, async () => (await (await opening)?.scrub?.()) ?? true),
     bucket: AUDIT_EXPORT_DIR === undefined ? undefined : directoryBucket(AUDIT_EXPORT_DIR),
     retentionDays: RETENTION_DAYS,
     signingKeys: AUDIT_SIGNING_KEYS,

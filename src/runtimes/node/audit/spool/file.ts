@@ -33,6 +33,8 @@ PRAGMA auto_vacuum = INCREMENTAL;
 PRAGMA journal_mode = WAL;
 PRAGMA journal_size_limit = ${MAX_JOURNAL_BYTES};
 PRAGMA synchronous = NORMAL;
+-- Removed events leave no text in free pages.
+PRAGMA secure_delete = ON;
 CREATE TABLE IF NOT EXISTS events (
   -- A number is never used again, so that a late call removes no other event.
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -140,6 +142,8 @@ export function openSpoolFile(directory: string, maxBytes: number): SpoolFile {
       // In steps, because a transaction writes each page that it frees to the journal.
       for (let pages = freePages(); pages > 0; pages -= SHRINK_PAGES)
         db.exec(`PRAGMA incremental_vacuum(${SHRINK_PAGES}); PRAGMA wal_checkpoint(TRUNCATE)`)
+      // The log has the removed events too, if they have freed no page.
+      db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
     },
     lock() {
       try {
