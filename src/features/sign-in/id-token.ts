@@ -23,7 +23,7 @@ export interface IdTokenUse {
   /** Undefined: the token is of a refresh and need not have one. */
   readonly nonce?: string | undefined
   readonly waitUntil?: WaitUntil | undefined
-  /** Returns claims that the token may lack, for its verified `sub`. */
+  /** Returns claims that the token may lack, for its `sub`. It is called for a valid token only. */
   readonly findMore?: ((subject: unknown) => Promise<Payload>) | undefined
 }
 
@@ -54,7 +54,17 @@ export function createIdTokenVerifier({
 }: IdTokenOptions): IdTokenVerifier {
   const { issuer } = config
   const { require } = settings
-  const rules = issuerRules(issuerFor(config, { use: 'id_token', client, require }))
+  const demands = issuerFor(config, { use: 'id_token', client, require })
+  const rules = issuerRules(demands)
+  // What the token itself must state: UserInfo may have the claims that these settings name.
+  const ownRules = issuerRules({ ...demands, subjectClaim: undefined, require: undefined })
+
+  async function check(claims: Payload, by = rules): Promise<Principal> {
+    const principal = await principalFrom(claims, by, { nowMs: now(), isOwn: false })
+    if ((principal.audiences?.length ?? 0) > 1 && readOwnMember(claims, 'azp') !== client)
+      throw signInRefused('id_token_azp')
+    return principal
+  }
 
   async function verified(
     text: string,
@@ -69,19 +79,19 @@ export function createIdTokenVerifier({
     if (iss !== issuer) throw rejectedFor('iss', iss, [issuer])
     if (nonce !== undefined && readOwnMember(payload, 'nonce') !== nonce)
       throw signInRefused('id_token_nonce')
-    const more = await findMore?.(readOwnMember(payload, 'sub'))
-    const claims = more === undefined ? payload : withMore(payload, more)
-    const principal = await principalFrom(claims, rules, { nowMs: now(), isOwn: false })
+    let claims = payload
+    if (findMore !== undefined) {
+      await check(payload, ownRules)
+      claims = withMore(payload, await findMore(readOwnMember(payload, 'sub')))
+    }
+    const principal = await check(claims)
     // Many providers name the client only in `aud`. A cutoff of the client must find its sessions.
     return { payload, principal: { ...principal, client } }
   }
 
   return async function verifyIdToken(text, use = {}) {
     try {
-      const { payload, principal } = await verified(text, use)
-      if ((principal.audiences?.length ?? 0) > 1 && readOwnMember(payload, 'azp') !== client)
-        throw signInRefused('id_token_azp')
-      return { payload, principal }
+      return await verified(text, use)
     } catch (error) {
       if (error instanceof Denied && error.denial.code === 'token_rejected')
         throw signInRefused(`id_token_${error.denial.check}`, { cause: error })

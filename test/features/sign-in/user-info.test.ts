@@ -75,6 +75,27 @@ describe.each(['auto', 'required', 'never'] as const)('with userInfo %s', (userI
   if (!isUsed) return
 
   test.each<readonly [string, object]>([
+    ['no subject', { sub: undefined }],
+    ['an empty subject', { sub: '' }],
+    ['no time of issue', { iat: undefined }],
+    ['a time of issue in the future', { iat: Math.floor(Date.now() / 1000) + 600 }],
+    ['no end', { exp: undefined }],
+    ['an end in the past', { exp: 1 }],
+    ['another audience', { aud: 'another-client' }],
+    ['several audiences without azp', { aud: ['gateway', 'another-client'] }],
+    ['another nonce', { nonce: 'another' }],
+    ['another issuer', { iss: 'https://evil.test' }],
+  ])('an ID token with %s is refused before UserInfo gets the access token', async (_, claims) => {
+    let calls = 0
+    provider.answer.userInfo = (_request, response) => {
+      calls += 1
+      response.end(JSON.stringify(whole))
+    }
+    expect(await signIn(claims)).toEqual([400, 0])
+    expect(calls).toBe(0)
+  })
+
+  test.each<readonly [string, object]>([
     ['another user', { ...whole, sub: 'mallory' }],
     ['nobody', { ...whole, sub: undefined }],
     ['a user in another case', { ...whole, sub: 'Alice' }],
