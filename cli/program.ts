@@ -22,6 +22,7 @@ import { addRedisCommand } from './commands/redis.ts'
 import { addQuestionCommands, addRelationCommands } from './commands/relations.ts'
 import { addRevocationCommands } from './commands/revocations.ts'
 import { addServeCommand } from './commands/serve.ts'
+import { addSignalCommands } from './commands/signals.ts'
 import { addTokenCommands } from './commands/token.ts'
 import { addUsageCommand } from './commands/usage.ts'
 import { DEFAULT_URL } from './connection.ts'
@@ -93,6 +94,7 @@ export function createProgram(): Command {
   addKeyCommands(program)
   addExplainCommand(program)
   addIdpCommands(program)
+  addSignalCommands(program)
   addPolicyCommands(program)
   addDeployCommands(program)
   addDoctorCommand(program)

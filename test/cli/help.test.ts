@@ -68,6 +68,8 @@ describe('the help of every command', () => {
       'portcullis idp list',
       'portcullis idp show',
       'portcullis idp doctor',
+      'portcullis signals connect',
+      'portcullis signals disconnect',
       ...['check', 'test', 'matrix', 'diff', 'replay'].map((name) => `portcullis policy ${name}`),
       'portcullis deploy',
       'portcullis deploy rollback',

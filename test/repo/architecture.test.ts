@@ -160,6 +160,9 @@ describe('the structure of the source', () => {
     shared.push('src/runtimes/node/index.ts')
     // `doctor` names the callback that a provider must accept.
     shared.push('src/features/sign-in/callback.ts')
+    // `signals` asks a transmitter for the events that a gateway knows.
+    for (const part of ['access-token', 'event-types', 'metadata-url', 'schema'])
+      shared.push(`src/features/signals/${part}.ts`)
     // `audit verify` compares what queries read of a block with its events.
     shared.push('src/audit/blocks/line.ts', 'src/audit/blocks/search-columns.ts')
     // `idp` shows data.

@@ -50,6 +50,9 @@ const TABLE: Readonly<Record<EventName, EventType>> = EVENT_TYPES
 
 export const EVENT_NAMES = Object.keys(EVENT_TYPES) as EventName[]
 
+/** The URIs of all known types. */
+export const EVENT_URIS: readonly string[] = EVENT_NAMES.map((name) => TABLE[name].uri)
+
 const NAMES = new Map<string, EventName>(EVENT_NAMES.map((name) => [TABLE[name].uri, name]))
 
 /** Returns the name of an event type, from its name or its URI. Undefined: it is not known. */

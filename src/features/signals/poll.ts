@@ -102,8 +102,13 @@ export function createPoll(options: PollOptions): Task {
         const text = await send(answers, MAX_EVENTS)
         answers = newAnswers()
         const { sets, moreAvailable = false } = parsed(text)
-        for (const [name, token] of Object.entries(sets).slice(0, MAX_EVENTS))
-          await receiveOne(name, token, answers, waitUntil)
+        const page = answers
+        const received = await Promise.allSettled(
+          Object.entries(sets)
+            .slice(0, MAX_EVENTS)
+            .map(([name, token]) => receiveOne(name, token, page, waitUntil)),
+        )
+        for (const result of received) if (result.status === 'rejected') throw result.reason
         if (!moreAvailable) break
       }
     } finally {

@@ -113,6 +113,10 @@ export const signalVariables = {
   },
 } satisfies FeatureVariables
 
+/** Returns the entries of a variable's text. Undefined: it is not valid. */
+export const parseSecrets = (text: string): readonly TransmitterSecrets[] | undefined =>
+  z.safeParse(signalVariables.shape.SIGNAL_TRANSMITTERS, text).data
+
 /** Contains secrets. */
 export const transmitterSecretsOf = (config: Pick<Config, 'variables'>) =>
   readVariables(config, signalVariables).SIGNAL_TRANSMITTERS ?? []

@@ -13,6 +13,7 @@ import {
 import type { SignalAction } from './action.ts'
 import { DEFAULT_MAX_AGE_SECONDS } from './definition.ts'
 import { EVENT_NAMES, EVENT_TYPES, type EventName, eventNameOf } from './event-types.ts'
+import { configurationUrlOf } from './metadata-url.ts'
 import type { TransmitterInput } from './schema.ts'
 
 export interface Transmitter {
@@ -122,12 +123,6 @@ function createKeys(
   if (trusted !== undefined) return createKeySet({ ...trusted, algorithms }, now, { watch })
   const locator = createDiscovery(issuer, 'jwks_uri', [configurationUrlOf(issuer)])
   return createRemoteKeySet({ uri: issuer, locator, algorithms, now, watch })
-}
-
-/** Returns the URL of a transmitter's metadata (SSF 1.0 section 7.2.1). */
-export function configurationUrlOf(issuer: string): string {
-  const { origin, pathname } = new URL(issuer)
-  return `${origin}/.well-known/ssf-configuration${pathname.replace(/\/$/, '')}`
 }
 
 function actionsOf(events: TransmitterInput['events'] = {}): Record<EventName, SignalAction> {

@@ -36,7 +36,7 @@ const definition = () => [
   {
     issuer: ISSUER,
     audience: EVENT_AUDIENCE,
-    poll: { url: transmitter.url, everySeconds: 5 },
+    poll: { url: transmitter.url, everySeconds: 60 },
   },
 ]
 const SECRET = { issuer: ISSUER, accessToken: 'token-1' }
