@@ -315,6 +315,7 @@ export type AssertionCheck =
 export type AuthorizationCheck =
   | 'client_id'
   | 'code_challenge'
+  | 'acr_values'
   | 'code_challenge_method'
   | 'consent'
   | 'dpop_jkt'

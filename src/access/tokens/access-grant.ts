@@ -31,6 +31,8 @@ export const accessGrantSchema = z.strictObject({
   scopes: names,
   /** `aud`. */
   audiences: z.readonly(z.array(z.string()).check(z.minLength(1))),
+  /** How and when the user authenticated: `acr`, `amr`, `auth_time`. No refresh changes it. */
+  login: z.optional(loginSchema),
   /** `cnf.jkt`: thumbprint of the key that the token is bound to (RFC 9449 section 6). */
   confirmation: z.optional(z.string()),
 })
@@ -58,6 +60,7 @@ export function principalOfGrant(
     tokenId: issued?.tokenId,
     tokenIdHash: issued?.tokenIdHash,
     confirmation: grant.confirmation,
+    login: grant.login,
     issuedAtSeconds: issued?.issuedAtSeconds ?? 0,
     expiresAtSeconds: issued?.expiresAtSeconds ?? 0,
   }

@@ -13,6 +13,7 @@ import type {
   TokenIssuer,
   TokenSeed,
 } from './access-grant.ts'
+import { loginClaims } from './login.ts'
 import { credentialHash, type ReferenceRecord, type ReferenceStore } from './reference.ts'
 import { oauthRefused } from './rejection.ts'
 import { activeSigningKey, type SigningJwk } from './signing-keys.ts'
@@ -34,7 +35,7 @@ export interface TokenIssuerOptions {
 /**
  * Creates the token issuer of an isolate. JWTs follow RFC 9068 section 2: `typ` `at+jwt`, and
  * `iss`, `aud`, `sub`, `client_id`, `iat`, `exp`, `jti`; `scope`, `roles`, `tenant`, `sid`,
- * `sub_iss` and `cnf` if the grant has them. An opaque token is a UUIDv4, and its record is stored
+ * `sub_iss`, `acr`, `amr`, `auth_time` and `cnf` if the grant has them. An opaque token is a UUIDv4, and its record is stored
  * under its SHA-256. Does NOT check the grant: the caller has decided about it. Throws `RangeError`
  * if `defaultTtlSeconds` is not 300 to 3600 s.
  */
@@ -102,6 +103,7 @@ function createClaims(grant: AccessGrant): JWTPayload {
     roles: roles.length > 0 ? roles : undefined,
     tenant: grant.tenant,
     sid: grant.session,
+    ...loginClaims(grant.login),
     cnf: confirmation === undefined ? undefined : { jkt: confirmation },
   } as JWTPayload
 }
@@ -126,6 +128,7 @@ function createRecord(
     issuedAtSeconds: iat,
     expiresAtSeconds: exp,
     confirmation: grant.confirmation,
+    login: grant.login,
   }
 }
 

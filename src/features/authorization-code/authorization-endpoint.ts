@@ -1,6 +1,6 @@
 /** The authorization endpoint (RFC 6749 section 3.1), independent of HTTP. */
 
-import type { Principal } from '../../access/principal.ts'
+import { loginOf, type Principal } from '../../access/principal.ts'
 import { type AccessGrant, deriveCutoffKeys } from '../../access/tokens/access-grant.ts'
 import { oauthRefused } from '../../access/tokens/rejection.ts'
 import { randomBytes } from '../../crypto/random.ts'
@@ -267,6 +267,7 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
         scopes,
         audiences,
         confirmation: dpopKey,
+        login: knownLogin(principal),
       }
       const keys = await deriveCutoffKeys(store.keys, grant, issuer)
       const { values } = await store.consult({ keys })
@@ -316,6 +317,12 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
       return `${redirectUri}${redirectUri.includes('?') ? '&' : '?'}${query}`
     },
   }
+}
+
+/** Returns what the tokens of a session state about the login of its user. */
+function knownLogin(principal: Principal): AccessGrant['login'] {
+  const { acr, amr, authTimeSeconds } = loginOf(principal) ?? {}
+  return { acr, amr, authTimeSeconds }
 }
 
 export type AuthorizationEndpoint = ReturnType<typeof createAuthorizationEndpoint>

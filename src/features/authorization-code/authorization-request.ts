@@ -8,6 +8,7 @@ import { isResource } from '../authorization-server/target.ts'
 
 const MAX_STATE_CHARS = 2_048
 const MAX_RESOURCES = 5
+const MAX_ACR_CHARS = 1_024
 /** base64url SHA-256: a challenge of PKCE, or the thumbprint of a key. */
 const SHA256 = z.string().check(z.regex(/^[\w-]{43}$/))
 
@@ -31,6 +32,14 @@ const parameters = z.object({
       ),
   ),
   max_age: z.optional(z.string().check(z.regex(/^\d{1,9}$/))),
+  acr_values: z.optional(
+    z
+      .string()
+      .check(
+        z.maxLength(MAX_ACR_CHARS),
+        z.regex(/^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/),
+      ),
+  ),
   dpop_jkt: z.optional(SHA256),
   // RFC 9101. PAR is the way to protect the parameters.
   request: z.optional(z.never()),
@@ -56,6 +65,8 @@ export interface AuthorizationRequest {
   readonly resources: readonly string[]
   readonly prompts: ReadonlySet<Prompt>
   readonly maxAgeSeconds: number | undefined
+  /** Accepted authentication context classes, the preferred one first. Undefined: any. */
+  readonly acr: readonly string[] | undefined
   /** Thumbprint of the key that the tokens will be bound to (RFC 9449 section 10). */
   readonly dpopKey: string | undefined
 }
@@ -86,6 +97,7 @@ export function parseAuthorizationRequest(form: OAuthForm): AuthorizationRequest
     resources,
     prompts: new Set((data.prompt?.split(' ') ?? []) as Prompt[]),
     maxAgeSeconds: data.max_age === undefined ? undefined : Number(data.max_age),
+    acr: data.acr_values?.split(' '),
     dpopKey: data.dpop_jkt,
   }
 }

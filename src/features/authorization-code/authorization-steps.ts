@@ -68,7 +68,7 @@ export function createAuthorizationSteps(endpoint: AuthorizationEndpoint, now: (
   /** Returns the user whose login meets the request, or the redirect to the sign-in. */
   async function requireLogin(
     read: ReadRequest,
-    { prompts, maxAgeSeconds }: AuthorizationRequest,
+    { prompts, maxAgeSeconds, acr }: AuthorizationRequest,
     { address, returnPath, findUser }: Browser,
   ): Promise<SignedInUser | Redirect> {
     const { loginAfterSeconds } = read
@@ -78,13 +78,13 @@ export function createAuthorizationSteps(endpoint: AuthorizationEndpoint, now: (
     // With `max_age`, the provider must say when the user logged in. Otherwise, nothing shows it.
     const ageSeconds = prompt === 'login' ? (maxAgeSeconds ?? LOGIN_SECONDS) : maxAgeSeconds
     const isTimed = prompt !== undefined || ageSeconds !== undefined
-    const demand =
-      loginAfterSeconds !== undefined
-        ? {}
-        : {
-            ...(prompt !== undefined && { prompt }),
-            ...(ageSeconds !== undefined && { maxAgeSeconds: ageSeconds }),
-          }
+    const demand = {
+      ...(acr !== undefined && { acr }),
+      ...(loginAfterSeconds === undefined && {
+        ...(prompt !== undefined && { prompt }),
+        ...(ageSeconds !== undefined && { maxAgeSeconds: ageSeconds }),
+      }),
+    }
     let user = await findUser({ returnPath, ...demand })
     if ('signInPath' in user) {
       if (prompts.has('none')) throw oauthRefused('login_required', 'authorize_login')

@@ -96,6 +96,7 @@ export function identityAssertionGrant(
         scope: undefined,
       }),
       confirmation: proof?.thumbprint,
+      login: user.login,
     }
     const issuedAtSeconds = await consult(user, grant, proof)
     const issued = await tokens.issue(grant, { ...issueOptionsOf(client), issuedAtSeconds })

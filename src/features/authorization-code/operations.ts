@@ -22,6 +22,7 @@ const parameters = () => ({
   state: text('returned unchanged'),
   prompt: text('`none`, `login`, `consent` or `select_account`'),
   max_age: text('largest age of the login in seconds'),
+  acr_values: text('accepted authentication context classes, separated by spaces'),
   dpop_jkt: text('thumbprint of the key of the tokens (RFC 9449)'),
 })
 

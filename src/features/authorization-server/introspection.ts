@@ -1,6 +1,7 @@
 /** Token introspection for clients and resource servers (RFC 7662). */
 import type { Principal } from '../../access/principal.ts'
 import { principalOfGrant } from '../../access/tokens/access-grant.ts'
+import { loginClaims } from '../../access/tokens/login.ts'
 import type { Session } from '../../access/tokens/refresh-family.ts'
 import { oauthRefused } from '../../access/tokens/rejection.ts'
 import { type Client, principalOfClient } from './client.ts'
@@ -102,6 +103,7 @@ function tokenState({ kind, principal, audiences }: PresentedAccess): Introspect
     sub_iss: principal.issuer === principal.tokenIssuer ? undefined : principal.issuer,
     roles: roles.length > 0 ? roles : undefined,
     tenant: principal.tenant,
+    ...loginClaims(principal.login),
     cnf: confirmation === undefined ? undefined : { jkt: confirmation },
   }
 }

@@ -161,5 +161,6 @@ function computeGrant(
     roles,
     ...decideGrant(options, basis, client, { form, scope: form.one('scope') }),
     confirmation: proof?.thumbprint,
+    login: subject.login,
   }
 }

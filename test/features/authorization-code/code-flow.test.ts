@@ -1,3 +1,4 @@
+import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   type CodeGateway,
@@ -33,4 +34,30 @@ test('a public client gets tokens for a user who allows it, and refreshes them',
   const refreshed = await gateway.refresh(id, issued.body.refresh_token, { resource: MCP })
   expect(refreshed.status).toBe(200)
   expect((await gateway.call(refreshed.body.access_token)).status).toBe(200)
+})
+
+test('tokens of a session state the login of their user, and no refresh makes it newer', async () => {
+  const id = await gateway.createClient()
+  const authTimeSeconds = Math.floor(Date.now() / 1000) - 200
+  const login = { acr: 'mfa', amr: ['otp'], authTimeSeconds }
+  const times = { renewAtSeconds: 0, endsAtSeconds: authTimeSeconds + 3_600 }
+  const tokensOf = async (facts: object) => {
+    const cookie = gateway.signIn({ signIn: { providerSubject: 'alice', ...times, ...facts } })
+    const verifier = newVerifier()
+    const code = await gateway.codeFor(gateway.requestOf(id, verifier), cookie)
+    const issued = await gateway.redeem(id, code, verifier)
+    const refreshed = await gateway.refresh(id, issued.body.refresh_token)
+    return [issued.body.access_token, refreshed.body.access_token]
+  }
+  for (const token of await tokensOf(login)) {
+    expect(decodeJwt(token)).toMatchObject({ acr: 'mfa', amr: ['otp'], auth_time: authTimeSeconds })
+    expect((await gateway.call(token, '/mcp/pay')).status).toBe(200)
+  }
+  const before = gateway.originCalls()
+  for (const facts of [{}, { ...login, acr: 'pwd' }, { ...login, authTimeSeconds: undefined }])
+    for (const token of await tokensOf(facts)) {
+      const refused = await gateway.call(token, '/mcp/pay')
+      expect([refused.status, refused.body.code]).toEqual([401, 'insufficient_user_authentication'])
+    }
+  expect(gateway.originCalls()).toBe(before)
 })

@@ -113,6 +113,12 @@ export async function startCodeGateway(
       { method: 'POST', path: '/orders', permission: 'orders:write' },
       { method: 'GET', path: '/mcp', permission: 'mcp:use' },
       { method: 'GET', path: '/mcp/books', permission: 'books:read' },
+      {
+        method: 'GET',
+        path: '/mcp/pay',
+        permission: 'mcp:use',
+        authentication: { acr: ['mfa'], maxAgeSeconds: 300 },
+      },
       { method: 'GET', path: '/mcp2', permission: 'mcp:use' },
     ],
   })

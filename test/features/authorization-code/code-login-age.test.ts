@@ -78,6 +78,17 @@ describe.each(['Node', 'workerd'] as const)('a demanded login on %s [S81]', (run
     expect([quiet.status, quiet.text]).toEqual([400, expect.stringContaining('login_required')])
   })
 
+  test('acr_values is met by acr, and by nothing else', async () => {
+    gateway.provider.answer.idToken = { acr: 'pwd', amr: ['mfa'] }
+    expect((await authorize({})).text).toContain('Allow access?')
+    const visit = await authorize({ acr_values: 'phr mfa' })
+    expect([visit.status, visit.path.at(-1)]).toEqual([403, '/oauth/callback'])
+    expect(gateway.provider.requests.at(-1)?.get('acr_values')).toBe('phr mfa')
+    gateway.provider.answer.idToken = { acr: 'mfa' }
+    expect((await authorize({ acr_values: 'phr mfa' })).text).toContain('Allow access?')
+    expect((await authorize({ acr_values: 'a"b' })).status).toBe(400)
+  })
+
   test('the choice of an account demands no new login', async () => {
     gateway.provider.answer.idToken = { auth_time: undefined }
     const visit = await authorize({ prompt: 'select_account' })
