@@ -46,7 +46,7 @@ export interface GatewayOptions {
   readonly issuers?: (key: TestKey) => readonly object[]
   /** Whether the gateway has a signing key. Default: false. */
   readonly signs?: boolean
-  /** The protocol to Redis. Default: REST. */
+  /** The protocol of servers to Redis, or the embedded Redis. Default: REST. */
   readonly redis?: 'rest' | 'resp' | 'embedded'
   /** Variables that replace those of the test. */
   readonly variables?: Variables
@@ -92,9 +92,7 @@ export async function startGateway(options: GatewayOptions = {}) {
   ]
   const signing = options.signs === true ? [await createKey('gateway')] : []
   const environment = {
-    ...(protocol === 'resp'
-      ? { REDIS_URL: redis.redisUrl, REDIS_TIMEOUT_MS: '5000' }
-      : redisVars(redis)),
+    ...redisVars(redis),
     PUBLIC_URL: publicUrl,
     ORIGIN_URL: origin.url,
     ISSUERS: JSON.stringify(issuers),
@@ -118,9 +116,15 @@ export async function startGateway(options: GatewayOptions = {}) {
     return createGateway({ ...services, auditSink, ...replaced }, own)
   }
 
+  const overResp: Variables = {
+    UPSTASH_REDIS_REST_URL: undefined,
+    UPSTASH_REDIS_REST_TOKEN: undefined,
+    REDIS_URL: redis.redisUrl,
+  }
+  const ofServer: Variables = { ...environment, ...(protocol === 'resp' && overResp) }
   const started: Server[] = []
   async function start(at: number): Promise<Server> {
-    const server = await startServer({ ...options, runtime }, environment, at)
+    const server = await startServer({ ...options, runtime }, ofServer, at)
     started.push(server)
     return server
   }

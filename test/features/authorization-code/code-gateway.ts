@@ -3,7 +3,6 @@ import { createHash, randomBytes } from 'node:crypto'
 import { expect } from 'vitest'
 import type { Principal } from '../../../src/access/principal.ts'
 import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
-import type { AuditEvent } from '../../../src/audit/event.ts'
 import {
   type AuthorizationCodeDefinition,
   authorizationCode,
@@ -18,19 +17,16 @@ import { openapi } from '../../../src/features/openapi/index.ts'
 import { operators } from '../../../src/features/operators/index.ts'
 import { createPages } from '../../../src/features/sign-in/pages/page.ts'
 import { SIGNED_IN } from '../../../src/features/sign-in/signed-in.ts'
-import { composeServices } from '../../../src/gateway/compose-services.ts'
-import { createGateway } from '../../../src/gateway/create-gateway.ts'
 import type { Feature } from '../../../src/gateway/feature.ts'
-import { type Runtime, WORKERS } from '../../../src/gateway/runtime.ts'
+import type { Runtime } from '../../../src/gateway/runtime.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'
 import { newAddress } from '../../harness/address.ts'
-import { startHttpServer } from '../../harness/http-server.ts'
-import { createKey, ISSUER } from '../../harness/issuer.ts'
-import { redisVars, startTestRedis } from '../../harness/redis.ts'
+import { PUBLIC_URL, startGateway } from '../../harness/gateway.ts'
+import { ISSUER } from '../../harness/issuer.ts'
 import { privateJwk } from '../authorization-server/gateway.ts'
 
-export const PUBLIC_URL = 'https://gateway.test'
+export { PUBLIC_URL }
 export const REDIRECT_URI = 'https://app.example.com/callback'
 export const MCP = `${PUBLIC_URL}/mcp`
 
@@ -55,14 +51,6 @@ export async function startCodeGateway(
   issuers: readonly object[] = [],
   server: AuthorizationServerDefinition = {},
 ) {
-  const redis = await startTestRedis()
-  await redis.direct.flushall()
-  let originCalls = 0
-  const origin = await startHttpServer((_request, response) => {
-    originCalls += 1
-    response.end('[]')
-  })
-  const idp = await createKey('idp')
   const sessions = new Map<string, Principal>()
   const signIn: Feature = {
     name: 'signIn',
@@ -122,24 +110,23 @@ export async function startCodeGateway(
       { method: 'GET', path: '/mcp2', permission: 'mcp:use' },
     ],
   })
-  const env = {
-    ...redisVars(redis),
-    PUBLIC_URL,
-    ORIGIN_URL: origin.url,
-    ISSUERS: JSON.stringify([
-      { issuer: ISSUER, audience: PUBLIC_URL, jwks: { keys: [idp.publicJwk] } },
-      ...issuers.map((more) => ({
+  const {
+    redis,
+    requests,
+    events,
+    key: idp,
+    ...gateway
+  } = await startGateway({
+    policy,
+    issuers: ({ publicJwk }) =>
+      [{ issuer: ISSUER }, ...issuers].map((more) => ({
         audience: PUBLIC_URL,
-        jwks: { keys: [idp.publicJwk] },
+        jwks: { keys: [publicJwk] },
         ...more,
       })),
-    ]),
-    SIGNING_KEYS: JSON.stringify({ keys: [privateJwk('es', 'ES256', 'ec')] }),
-  }
-  const events: AuditEvent[] = []
-  const sink = { record: (event: AuditEvent) => void events.push(event) }
-  const services = composeServices(env, policy, { ...WORKERS, ...runtime })
-  const app = createGateway({ ...services, auditSink: sink }, policy)
+    variables: { SIGNING_KEYS: JSON.stringify({ keys: [privateJwk('es', 'ES256', 'ec')] }) },
+  })
+  const app = gateway.isolate(policy, {}, { ports: runtime })
   const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 2_000 })
   const now = () => Date.now()
   const registry = createClientRegistry({ redis: rest, configured: [], publicUrl: PUBLIC_URL, now })
@@ -206,7 +193,7 @@ export async function startCodeGateway(
     codes: await countOf('pc:code:*'),
     families: await countOf('pc:refresh:*'),
     references: await countOf('pc:reference:*'),
-    originCalls,
+    originCalls: requests.length,
   })
 
   return {
@@ -219,7 +206,7 @@ export async function startCodeGateway(
     authorize,
     decide,
     revocations: createRevocations(rest, now),
-    originCalls: () => originCalls,
+    originCalls: () => requests.length,
     /** Signs a user in, and returns the cookie of the browser. */
     signIn(user: Partial<Principal> = {}): string {
       const cookie = `session=${randomBytes(8).toString('hex')}`
@@ -319,9 +306,6 @@ export async function startCodeGateway(
       expect(await issued()).toEqual(before)
       return result
     },
-    async close() {
-      await origin.close()
-      await redis.close()
-    },
+    close: gateway.close,
   }
 }

@@ -3,7 +3,6 @@
  */
 
 import { expect } from 'vitest'
-import type { AuditEvent } from '../../../src/audit/event.ts'
 import type { AuditDatabase } from '../../../src/audit/sql/database.ts'
 import { authorizationServer } from '../../../src/features/authorization-server/index.ts'
 import { openapi } from '../../../src/features/openapi/index.ts'
@@ -11,18 +10,15 @@ import { operators } from '../../../src/features/operators/index.ts'
 import { otlp } from '../../../src/features/otlp/index.ts'
 import { plans } from '../../../src/features/plans/index.ts'
 import { relations } from '../../../src/features/relations/index.ts'
-import { composeServices } from '../../../src/gateway/compose-services.ts'
-import { createGateway, type Gateway } from '../../../src/gateway/create-gateway.ts'
+import type { Gateway } from '../../../src/gateway/create-gateway.ts'
 import type { PolicyDefinition } from '../../../src/policy/definition.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
-import { startHttpServer } from '../../harness/http-server.ts'
+import { PUBLIC_URL, startGateway as startWith } from '../../harness/gateway.ts'
 import { createKey, ISSUER, mint, REMOTE_ISSUER, type TestKey } from '../../harness/issuer.ts'
-import { redisVars, startTestRedis } from '../../harness/redis.ts'
 import { MODEL } from './relation-model.ts'
 import { generateSigningJwk } from './signing-jwk.ts'
 
-export const PUBLIC_URL = 'https://gateway.test'
-export { ISSUER, REMOTE_ISSUER }
+export { ISSUER, PUBLIC_URL, REMOTE_ISSUER }
 
 export interface Reply {
   readonly status: number
@@ -92,41 +88,31 @@ export interface GatewayOptions {
 export type TestGateway = Awaited<ReturnType<typeof startGateway>>
 
 export async function startGateway(options: GatewayOptions = {}) {
-  const redis = await startTestRedis(options.prefer ?? 'auto')
-  await redis.direct.flushall()
-  let originCalls = 0
-  const origin = await startHttpServer((_, response) => {
-    originCalls += 1
-    response.end('[]')
-  })
-  const [idp, remote] = [await createKey('idp'), await createKey('remote')]
+  const remote = await createKey('remote')
   const trusts = (issuer: string, { publicJwk }: TestKey) => ({
     issuer,
     audience: PUBLIC_URL,
     jwks: { keys: [publicJwk] },
   })
-  const env = {
-    ...redisVars(redis),
-    PUBLIC_URL,
-    ORIGIN_URL: origin.url,
-    ISSUERS: JSON.stringify(
+  const own = options.policy ?? policy
+  const { redis, requests, events, ...gateway } = await startWith({
+    policy: own,
+    redis: options.prefer === 'embedded' ? 'embedded' : 'rest',
+    issuers: (idp) =>
       [trusts(ISSUER, idp), trusts(REMOTE_ISSUER, remote)].filter(
         ({ issuer }) => options.issuers?.includes(issuer) ?? true,
       ),
-    ),
-    ...(options.signs !== false && {
-      SIGNING_KEYS: JSON.stringify({ keys: [generateSigningJwk('key-1')] }),
-    }),
-    ...(options.clients && { CLIENTS: JSON.stringify(options.clients) }),
-    ...(options.auditDb && { AUDIT_DB: options.auditDb }),
-    ...options.variables,
-  }
-  const events: AuditEvent[] = []
-  const sink = { record: (event: AuditEvent) => void events.push(event) }
-  const isolate = (under = options.policy ?? policy, prefix?: string) => {
-    const own = prefix === undefined ? env : { ...env, REDIS_PREFIX: prefix }
-    return createGateway({ ...composeServices(own, under), auditSink: sink }, under)
-  }
+    variables: {
+      ...(options.signs !== false && {
+        SIGNING_KEYS: JSON.stringify({ keys: [generateSigningJwk('key-1')] }),
+      }),
+      ...(options.clients && { CLIENTS: JSON.stringify(options.clients) }),
+      ...options.variables,
+    },
+    bindings: options.auditDb ? { AUDIT_DB: options.auditDb } : {},
+  })
+  const isolate = (under = own, prefix?: string) =>
+    gateway.isolate(under, prefix === undefined ? {} : { REDIS_PREFIX: prefix })
   const [first, second] = options.prefixes ?? []
   const isolates: readonly [Gateway, Gateway] = [
     isolate(undefined, first),
@@ -140,7 +126,7 @@ export async function startGateway(options: GatewayOptions = {}) {
   }
 
   const token = (claims: Record<string, unknown> = {}, issuer = ISSUER) =>
-    mint(issuer === ISSUER ? idp : remote, {
+    mint(issuer === ISSUER ? gateway.key : remote, {
       claims: { iss: issuer, aud: PUBLIC_URL, ...claims },
     })
   const operator = await token({ sub: 'olga', roles: ['operator'] })
@@ -208,23 +194,20 @@ export async function startGateway(options: GatewayOptions = {}) {
   return {
     redis,
     events,
-    env,
+    env: gateway.environment,
     isolate,
     send,
     token,
     operator,
     admin,
-    originCalls: () => originCalls,
+    originCalls: () => requests.length,
     /** Calls the API behind the gateway with a credential. */
     call: (credential: string, at: 0 | 1 = 0, path = '/orders') =>
       send(path, { headers: { Authorization: `Bearer ${credential}` } }, at),
     dump,
     state,
     expectRefused,
-    async close() {
-      await origin.close()
-      await redis.close()
-    },
+    close: gateway.close,
   }
 }
 

@@ -7,17 +7,16 @@ import { createRelationTuples } from '../../../../src/access/relations/redis/tup
 import { parseTuple, type RelationTuple } from '../../../../src/access/relations/tuple.ts'
 import type { AuditEvent } from '../../../../src/audit/event.ts'
 import { relations } from '../../../../src/features/relations/index.ts'
-import { composeServices, type GatewayEnv } from '../../../../src/gateway/compose-services.ts'
-import { createGateway } from '../../../../src/gateway/create-gateway.ts'
+import type { GatewayEnv } from '../../../../src/gateway/compose-services.ts'
 import type { RouteDefinition } from '../../../../src/policy/definition.ts'
 import { definePolicy } from '../../../../src/policy/policy.ts'
 import { createRedisRest } from '../../../../src/redis/rest.ts'
-import { startHttpServer } from '../../../harness/http-server.ts'
-import { createKey, ISSUER, mint, REMOTE_ISSUER } from '../../../harness/issuer.ts'
-import { redisVars, startTestRedis } from '../../../harness/redis.ts'
+import { PUBLIC_URL, startGateway } from '../../../harness/gateway.ts'
+import { ISSUER, REMOTE_ISSUER } from '../../../harness/issuer.ts'
 import { MODEL } from './model.ts'
 
-export const PUBLIC_URL = 'https://gateway.test'
+export { PUBLIC_URL }
+
 const TYPES = [...compileModel(MODEL).types.keys()]
 
 export const ROUTES: readonly RouteDefinition<'standard'>[] = [
@@ -61,16 +60,15 @@ export type World = Awaited<ReturnType<typeof startWorld>>
 
 /** A Redis, an origin that records its requests, and two issuers. */
 export async function startWorld() {
-  const redis = await startTestRedis()
-  await redis.direct.flushall()
   const reached: string[] = []
   const receivedHeaders: IncomingHttpHeaders[] = []
-  const origin = await startHttpServer((request, response) => {
-    receivedHeaders.push(request.headers)
-    reached.push(`${request.method} ${request.url}`)
-    request.resume().on('end', () => response.end('[]'))
+  const { redis, key, ...gateway } = await startGateway({
+    origin(request, response) {
+      receivedHeaders.push(request.headers)
+      reached.push(`${request.method} ${request.url}`)
+      request.resume().on('end', () => response.end('[]'))
+    },
   })
-  const key = await createKey('idp')
   const issuerOf = (issuer: string) => ({
     issuer,
     audience: PUBLIC_URL,
@@ -96,7 +94,7 @@ export async function startWorld() {
       return version
     },
     token: (sub: string, claims: Readonly<Record<string, unknown>> = {}) =>
-      mint(key, { claims: { aud: PUBLIC_URL, sub, ...claims } }),
+      gateway.token({ claims: { sub, ...claims } }),
 
     /** Creates an isolate. Isolates share only Redis. */
     isolate({
@@ -115,19 +113,8 @@ export async function startWorld() {
         abuse: { bans: false },
         ...policy,
       })
-      const services = composeServices(
-        {
-          ...redisVars(redis),
-          PUBLIC_URL,
-          ORIGIN_URL: origin.url,
-          ISSUERS: JSON.stringify([issuerOf(ISSUER)]),
-          ...env,
-        },
-        checked,
-      )
       const events: AuditEvent[] = []
-      const auditSink = { record: (event: AuditEvent) => void events.push(event) }
-      const app = createGateway({ ...services, auditSink }, checked)
+      const app = gateway.isolate(checked, env, { sink: events })
       async function send(path: string, token: string | undefined, options: SendOptions = {}) {
         const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
         const headers = { ...authorization, ...options.headers }
@@ -161,10 +148,7 @@ export async function startWorld() {
     },
     /** The environment of a gateway that trusts two issuers. */
     twoIssuers: { ISSUERS: JSON.stringify([issuerOf(ISSUER), issuerOf(REMOTE_ISSUER)]) },
-    async close() {
-      await origin.close()
-      await redis.close()
-    },
+    close: gateway.close,
   }
 }
 
