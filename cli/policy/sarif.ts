@@ -25,6 +25,7 @@ const MISTAKES: Readonly<Record<MistakeCode, string>> = {
   conflict: 'Two values exclude each other.',
   duplicate: 'A name or a value exists twice.',
   missing_feature: 'A feature is missing that a part of the policy needs.',
+  unsupported: 'The runtime cannot do this.',
   unused_setting: 'A setting has no effect, because its feature is missing.',
   unknown_limit: 'The policy has no limit with this name.',
   unknown_origin: 'The policy has no origin with this name.',

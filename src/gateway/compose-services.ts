@@ -40,6 +40,8 @@ import { unusedSetting } from '../validators/feature.ts'
 import type { ConnectedOrigin, Connections, Core } from './core.ts'
 import {
   type Contribution,
+  type Door,
+  type DoorServices,
   type Feature,
   type FeatureParts,
   listFeatures,
@@ -66,6 +68,13 @@ export interface Services extends Core, ConnectedOrigin {
   readonly calls?: readonly AdminCall[]
   /** Whether the stages must change nothing. Default false. */
   readonly explains?: boolean
+  /** Further listeners of the server, and the services of the gateways behind them. Default: none. */
+  readonly doors?: readonly OpenDoor[]
+}
+
+export interface OpenDoor extends Pick<Door, 'name' | 'host' | 'port' | 'open'> {
+  /** Returns services of a gateway behind the door, which has no paths of the gateway itself. */
+  readonly servicesFor: (changes: Omit<DoorServices, 'routes'>) => Services
 }
 
 /** Life of the key that shows that Redis accepts writes. */
@@ -185,17 +194,16 @@ export function composeServices(
   const assertionsFor: Connections['assertionsFor'] = (audience) =>
     config.signingKeys &&
     createAssertionSigner({ keys: config.signingKeys.keys, issuer: publicUrl, audience, now })
-  const connections: Connections = {
+  const connectionsBy = (connect: Connections['connect']): Connections => ({
     environment,
-    connect: (options, breakers) =>
-      guardedOrigin({ origin: runtime.origin(options), watch, now, ...breakers }),
+    connect,
     assertionsFor,
     connectDefault() {
       const place = selectOrigin(environment, config)
       const base = parseBase(place.url)
       const locate = createLocate([{ base }])
       return {
-        origin: connections.connect(place),
+        origin: connect(place),
         base,
         locateFor: () => locate,
         assertions: assertionsFor(
@@ -203,7 +211,7 @@ export function composeServices(
         ),
       }
     },
-  }
+  })
   const contributions: Contribution[] = []
   const calls: AdminCall[] = []
   const parts: FeatureParts = {
@@ -230,13 +238,37 @@ export function composeServices(
     ...contributions.flatMap((each) => each.calls?.() ?? []),
     metricsCall({ ...core.metrics, now }),
   )
-  return {
+  const doors = contributions.flatMap(({ door }) => present(door))
+  if (doors.length > 0 && runtime.opensDoors !== true)
+    throw new Misconfigured(
+      'The policy',
+      doors.map(({ name }) =>
+        mistakeAt('unsupported', ['features'], `${name} needs a listener of its own: Node only`),
+      ),
+    )
+  const services: Services = {
     ...core,
-    ...connectOrigins(contributions, connections),
+    ...connectOrigins(
+      contributions,
+      connectionsBy((options, breakers) =>
+        guardedOrigin({ origin: runtime.origin(options), watch, now, ...breakers }),
+      ),
+    ),
     contributions,
     calls,
     apps: contributions.flatMap(({ apps }) => apps?.() ?? []),
   }
+  const servicesFor: OpenDoor['servicesFor'] = ({ origin, ...changes }) => ({
+    ...services,
+    ...connectOrigins(
+      contributions,
+      connectionsBy(() => origin),
+    ),
+    ...changes,
+    calls: [],
+    apps: [],
+  })
+  return { ...services, doors: doors.map((door) => ({ ...door, servicesFor })) }
 }
 
 /** Returns the work of features without a request. */

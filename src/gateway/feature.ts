@@ -11,7 +11,7 @@ import type { SpanTally, Tally } from '../isolate/tally.ts'
 import type { AdmitOptions } from '../middleware/admit.ts'
 import type { GatewayVariables } from '../middleware/context.ts'
 import type { FeatureMetrics } from '../observability/metrics/catalogue.ts'
-import type { OriginRequest } from '../origin/origin.ts'
+import type { Origin, OriginRequest } from '../origin/origin.ts'
 import type { Policy, PolicyRoute } from '../policy/policy.ts'
 import type { FeatureProblem } from '../problems/reasons.ts'
 import type { RedisConnection } from '../redis/connection.ts'
@@ -141,6 +141,8 @@ export interface Contribution {
   preflightOf?(route: PolicyRoute, parts: StageParts): MiddlewareHandler
   /** Connects the origins. Of several features, the first one counts. Default: that of the environment. */
   readonly connect?: (connections: Connections) => ConnectedOrigin
+  /** A further listener of the server. A gateway on another runtime than Node refuses to start. */
+  readonly door?: Door
   /** Returns the app for all hosts. `appOf` creates an app of some routes of the policy. */
   readonly dispatch?: (appOf: (routes: readonly PolicyRoute[]) => App) => App
 }
@@ -162,6 +164,37 @@ export interface Traces {
   readonly sampleRatio: number
   /** Comes after `requestId`. */
   readonly trace: MiddlewareHandler
+}
+
+/** A further listener of the server, which answers only trusted proxies. Only on Node. */
+export interface Door {
+  /** For the log, such as `forward-auth`. */
+  readonly name: string
+  readonly host: string
+  /** 0 selects a free port. */
+  readonly port: number
+  /** Creates what answers its requests. It never rejects. */
+  open(parts: DoorParts): DoorGateway
+}
+
+export interface DoorParts {
+  /** Creates a gateway over the same services, without the paths of the gateway itself. */
+  readonly createGateway: (changes: DoorServices) => DoorGateway
+}
+
+/** What a gateway behind a door has instead of the services of the gateway. */
+export interface DoorServices extends Pick<Core, 'addressOf' | 'publicOriginOf' | 'upgrades'> {
+  /** Takes the place of every origin. */
+  readonly origin: Origin
+  readonly routes: readonly PolicyRoute[]
+}
+
+export interface DoorGateway {
+  fetch(
+    request: Request,
+    bindings: object,
+    context: Pick<ExecutionContext, 'waitUntil' | 'passThroughOnException' | 'props'>,
+  ): Response | Promise<Response>
 }
 
 /** The stages of a route, in the order of the pipeline. */

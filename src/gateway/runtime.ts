@@ -41,6 +41,8 @@ export interface Runtime {
   readonly upgrades?: Upgrades | undefined
   /** How open streams are ended. Default: as on Workers. */
   readonly streams?: StreamRuntime | undefined
+  /** Whether features may have listeners of their own. Default false. */
+  readonly opensDoors?: boolean
   /** Calls only addresses of the public internet. Default: `fetch`, which reaches no other on Workers. */
   readonly fetchPublic?: typeof fetch
 }

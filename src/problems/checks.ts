@@ -125,6 +125,7 @@ type RequestCheck =
   | 'authorization'
   | 'client_gone'
   | 'content_length'
+  | 'forwarded_statement'
   | 'framing'
   | 'header_bytes'
   | 'header_count'

@@ -19,6 +19,8 @@ export type MistakeCode =
   | 'conflict'
   | 'duplicate'
   | 'missing_feature'
+  /** The runtime cannot do it. */
+  | 'unsupported'
   | 'unused_setting'
   | 'unknown_limit'
   | 'unknown_origin'

@@ -1,17 +1,11 @@
 /** A request of Node's server as a `Request`. */
 import type { IncomingMessage } from 'node:http'
 import type { TLSSocket } from 'node:tls'
-import { LRUCache } from 'lru-cache'
 import { Denied } from '../../errors.ts'
+import { requestUrl } from '../../http/request-url.ts'
 import { Fields, receivedFields } from './fields.ts'
 import { bodyStream } from './request-body.ts'
 
-/** A host and a port. Any other `Host` could move the end of the authority in a URL. */
-const HOST = /^(?:[\w.~-]+|\[[\d.:a-f]+\])(?::\d{1,5})?$/i
-/** A name of 253 characters, and a port. */
-const MAX_HOST_CHARS = 259
-/** Most requests have one of a few hosts, so each host is parsed once. */
-const accepted = new LRUCache<string, true>({ max: 100 })
 /** RFC 9112 section 3.2.2. */
 const ABSOLUTE_FORM = /^https?:\/\/([^/?#]*)(.*)$/is
 /** Requests of HTTP/1.0 may have no `Host`. */
@@ -95,28 +89,16 @@ function requireFraming({ httpVersion, headers }: IncomingMessage): void {
     throw new Denied({ code: 'malformed_request', check: 'framing' })
 }
 
-/** Whether a text is a host that `new URL()` reads: no port above 65535, no IPv4 address of five parts. */
-function isHost(text: string): boolean {
-  if (accepted.get(text)) return true
-  if (text.length > MAX_HOST_CHARS || !HOST.test(text) || !URL.canParse(`http://${text}`))
-    return false
-  accepted.set(text, true)
-  return true
-}
-
 /** `host` is a list if there are several fields, which is no valid host (RFC 9112 section 3.2). */
 function createUrl({ url = '', socket }: IncomingMessage, host: string | null): string {
-  if (host !== null && !isHost(host))
-    throw new Denied({ code: 'malformed_request', check: 'target' })
-  const absolute = url.startsWith('/') ? null : ABSOLUTE_FORM.exec(url)
-  const authority = absolute?.[1] ?? host ?? NO_HOST
-  const target = absolute === null ? url : (absolute[2] as string).replace(/^(?!\/)/, '/')
-  // RFC 9112 section 3.2.2 ignores `Host` in the absolute form. A proxy in front may not.
-  const isAmbiguous = absolute !== null && host?.toLowerCase() !== authority.toLowerCase()
-  if (!isHost(authority) || isAmbiguous || !target.startsWith('/') || target.includes('#'))
-    throw new Denied({ code: 'malformed_request', check: 'target' })
   const scheme = (socket as Partial<TLSSocket>).encrypted ? 'https' : 'http'
-  return `${scheme}://${authority}${target}`
+  const absolute = url.startsWith('/') ? null : ABSOLUTE_FORM.exec(url)
+  if (absolute === null) return requestUrl(scheme, host ?? NO_HOST, url)
+  const [, authority = '', target = ''] = absolute
+  // RFC 9112 section 3.2.2 ignores `Host` in the absolute form. A proxy in front may not.
+  if (host?.toLowerCase() !== authority.toLowerCase())
+    throw new Denied({ code: 'malformed_request', check: 'target' })
+  return requestUrl(scheme, authority, target.replace(/^(?!\/)/, '/'))
 }
 
 const hasBody = ({ headers }: IncomingMessage): boolean =>

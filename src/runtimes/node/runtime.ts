@@ -13,7 +13,7 @@ import { connectResp, type RespClient } from './redis/resp.ts'
 import type { NodeBindings } from './request-listener.ts'
 import { nodeEnvironment } from './schemas/node-environment.ts'
 import { serverSettings } from './schemas/server-environment.ts'
-import { trustedProxies } from './trusted-proxies.ts'
+import { type TrustedProxies, trustedProxies } from './trusted-proxies.ts'
 import type { UpgradedResponse } from './upgraded-response.ts'
 
 /** Environment variables. */
@@ -22,6 +22,8 @@ export type Variables = Readonly<Record<string, string | undefined>>
 export interface NodeRuntime extends Runtime {
   /** Bindings that replace those of Workers. */
   readonly bindings: AuditTrail['bindings']
+  /** Reports whether a trusted proxy made the connection of a request. */
+  readonly isFromProxy: TrustedProxies['isFromProxy']
   /** Throws `Misconfigured` if the gateway cannot use its Redis (see `RespClient`) or its audit trail. */
   check(): Promise<void>
   /** Begins to store audit events, if there is an audit database. */
@@ -81,6 +83,8 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
     sleep: (ms) => wait(ms, undefined, { signal: ended.signal }).catch(() => {}),
     addressOf: proxies.addressOf,
     reportedOriginOf: proxies.originOf,
+    isFromProxy: proxies.isFromProxy,
+    opensDoors: true,
     async check() {
       await resp?.check()
       await trail.open()

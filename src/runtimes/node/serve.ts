@@ -6,14 +6,16 @@ import type { AddressInfo } from 'node:net'
 import { Misconfigured } from '../../errors.ts'
 import { composeServices, type GatewayEnv, tasksOf } from '../../gateway/compose-services.ts'
 import { createGateway } from '../../gateway/create-gateway.ts'
+import type { DoorGateway, DoorParts } from '../../gateway/feature.ts'
 import { type Policy, requirePolicy } from '../../policy/policy.ts'
 import type { Mistake } from '../../problems/mistake.ts'
+import { problem, problemResponse } from '../../problems/problem.ts'
 import { createBackgroundWork } from './background-work.ts'
 import { followCertificate, readCertificate } from './certificate.ts'
 import { orderlyEnd } from './orderly-end.ts'
 import { repeatTasks } from './repeated-tasks.ts'
-import { createListeners } from './request-listener.ts'
-import { nodeRuntime, type Variables } from './runtime.ts'
+import { createListeners, type Listeners, type NodeBindings } from './request-listener.ts'
+import { type NodeRuntime, nodeRuntime, type Variables } from './runtime.ts'
 import { serverSettings } from './schemas/server-environment.ts'
 import { refuseUnreadable } from './unreadable-requests.ts'
 import { latestResponses, onHandedOver } from './upgrades.ts'
@@ -34,6 +36,8 @@ export interface ServeOptions {
 export interface Server {
   /** Such as `http://127.0.0.1:8787`. */
   readonly url: string
+  /** The further listeners of features, such as `{ name: 'forward-auth', url: 'http://127.0.0.1:8788' }`. */
+  readonly doors: readonly { readonly name: string; readonly url: string }[]
   /**
    * Accepts no more connections, lets requests end, sends the audit events and the metrics, and
    * then resolves. `/-/readyz` is 503 from the beginning. After the grace period, connections are cut.
@@ -101,19 +105,28 @@ export async function serve({
   const openResponses = () => listeners.open()
   const gateway = createGateway({ ...services, checks, openResponses }, policy)
   const work = createBackgroundWork()
-  const listeners = createListeners(gateway, work)
   const limits = { ...LIMITS, maxHeaderSize: policy.maxHeaderBytes ?? LIMITS.maxHeaderSize }
+  const stallMs = policy.clientStallSeconds * 1_000
+  const listeners = createListeners(gateway, work)
   const secure = certificate && createSecureServer({ ...limits, ...certificate }, listeners.request)
   const http = secure ?? createServer(limits, listeners.request)
-  const latest = latestResponses(http)
-  onHandedOver(http, latest, listeners)
-  refuseUnreadable(http, latest)
-  listeners.watchStalls(http, policy.clientStallSeconds * 1_000, latest)
-  const end = orderlyEnd(http)
-  // By default, Node silently drops headers above a number. Their size is limited.
-  http.maxHeadersCount = 0
-  http.listen(port ?? settings.PORT ?? DEFAULT_PORT, host ?? settings.HOST ?? DEFAULT_HOST)
-  await once(http, 'listening')
+  const main = await listen(http, listeners, stallMs, {
+    port: port ?? settings.PORT ?? DEFAULT_PORT,
+    host: host ?? settings.HOST ?? DEFAULT_HOST,
+  })
+  const opened = await Promise.all(
+    (services.doors ?? []).map(async ({ name, servicesFor, open, ...place }) => {
+      const createDoorGateway: DoorParts['createGateway'] = ({ routes, ...changes }) =>
+        createGateway({ ...servicesFor(changes), checks, openResponses }, { ...policy, routes })
+      const behind = open({ createGateway: createDoorGateway })
+      const door = createListeners(onlyProxies(behind, runtime), work)
+      const server = createServer(limits, door.request)
+      return { name, ...(await listen(server, door, stallMs, place)) }
+    }),
+  ).catch(async (error) => {
+    await main.end(0).then(runtime.close)
+    throw error
+  })
   runtime.start()
   const endTasks = repeatTasks(tasksOf(services), work.context.waitUntil)
   const reloadCertificate =
@@ -121,12 +134,13 @@ export async function serve({
   let closed: Promise<void> | undefined
   return {
     url: urlOf(http, secure === undefined ? 'http' : 'https'),
+    doors: opened.map(({ name, url }) => ({ name, url })),
     reloadCertificate,
     close() {
       isClosing = true
       endTasks()
       listeners.closeWebSockets()
-      closed ??= end(graceMs)
+      closed ??= Promise.all([main, ...opened].map(({ end }) => end(graceMs)))
         .then(() => {
           runtime.endWaits()
           return work.settled(graceMs)
@@ -136,6 +150,36 @@ export async function serve({
     },
   }
 }
+
+/** Resolves when a server listens. Throws the error of the system if it cannot. */
+async function listen(
+  http: HttpServer,
+  listeners: Listeners,
+  stallMs: number,
+  place: { readonly host: string; readonly port: number },
+) {
+  const latest = latestResponses(http)
+  onHandedOver(http, latest, listeners)
+  refuseUnreadable(http, latest)
+  listeners.watchStalls(http, stallMs, latest)
+  const end = orderlyEnd(http)
+  // By default, Node silently drops headers above a number. Their size is limited.
+  http.maxHeadersCount = 0
+  http.listen(place.port, place.host)
+  await once(http, 'listening')
+  return { end, url: urlOf(http, 'http') }
+}
+
+/** Answers only trusted proxies: a client could ask for the identity headers of any path. */
+const onlyProxies = (
+  { fetch }: DoorGateway,
+  { isFromProxy }: NodeRuntime,
+): Parameters<typeof createListeners>[0] => ({
+  fetch: (request, bindings, context) =>
+    isFromProxy((bindings as NodeBindings).incoming)
+      ? fetch(request, bindings as NodeBindings, context as ExecutionContext)
+      : problemResponse(problem('insufficient_permission', 'Only trusted proxies are answered.')),
+})
 
 /**
  * Checks a policy, an environment and, with `REDIS_URL`, its Redis as `serve` does. Throws one

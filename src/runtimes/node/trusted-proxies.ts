@@ -34,6 +34,8 @@ export interface TrustedProxies {
    * proxy made the connection, or no header of theirs is read. Unreadable values are absent.
    */
   originOf(c: Context): ReportedOrigin | undefined
+  /** Reports whether a trusted proxy made the connection. */
+  isFromProxy(incoming: NodeBindings['incoming']): boolean
 }
 
 export function trustedProxies({
@@ -44,8 +46,10 @@ export function trustedProxies({
   const peers = new LRUCache<string, Peer>({ max: MAX_CACHED_PEERS })
   const names: ReadonlySet<TargetHeader> = new Set(targetHeaders)
 
-  function findPeer(c: Context): Peer {
-    const { remoteAddress = '' } = (c.env as NodeBindings).incoming.socket
+  const findPeer = (c: Context): Peer => peerOf((c.env as NodeBindings).incoming)
+
+  function peerOf({ socket }: NodeBindings['incoming']): Peer {
+    const { remoteAddress = '' } = socket
     const known = peers.get(remoteAddress)
     if (known !== undefined) return known
     const address = addressIn(remoteAddress)
@@ -72,6 +76,7 @@ export function trustedProxies({
   }
 
   return {
+    isFromProxy: (incoming) => peerOf(incoming).isProxy,
     addressOf(c) {
       const peer = findPeer(c)
       if (!peer.isProxy) return peer.address

@@ -1,0 +1,157 @@
+/** Answers the questions of proxies. */
+import type { Context } from 'hono'
+import { Denied } from '../../errors.ts'
+import type { DoorGateway, DoorParts, FeatureParts } from '../../gateway/feature.ts'
+import { publicOrigins } from '../../http/public-origin.ts'
+import { problemOf } from '../../middleware/problem-handler.ts'
+import type { Origin } from '../../origin/origin.ts'
+import { nameOfRoute, type PolicyRoute } from '../../policy/route.ts'
+import { problem, problemResponse } from '../../problems/problem.ts'
+import type { Form } from './schema.ts'
+import { readStatement, type Statement } from './statement.ts'
+
+/** The status of a decision, for proxies that pass on few statuses. */
+export const STATUS_HEADER = 'X-Portcullis-Status'
+/** Names what the gateway could not decide. */
+export const UNDECIDED_HEADER = 'X-Portcullis-Undecided'
+
+/** Always sent: some proxies keep the header of the client if the answer has none. */
+const IDENTITY = ['subject', 'issuer', 'client', 'tenant', 'roles', 'scope', 'assertion'].map(
+  (name) => `x-auth-${name}`,
+)
+const PASSED_ON = ['x-request-id', 'traceparent', 'tracestate']
+/** Of an answer that allows. The others describe a response of the origin. */
+const KEPT = /^(?:ratelimit|set-cookie|server-timing|dpop-nonce)/
+
+export const BODY_ELSEWHERE = {
+  code: 'body_elsewhere',
+  status: 403,
+  title: 'Body needed for the decision',
+} as const
+
+const NO_STORE = { 'Cache-Control': 'no-store' }
+
+export interface DecisionOptions
+  extends Pick<FeatureParts, 'addressOf' | 'publicUrl'>,
+    Pick<DoorParts, 'createGateway'> {
+  readonly routes: readonly PolicyRoute[]
+  /** Undefined: the form follows from the question. */
+  readonly form: Form | undefined
+  /** Names of routes that are decided without the body. */
+  readonly withoutBody: ReadonlySet<string>
+}
+
+/** Reports whether a part of the decision about a route needs the body of the request. */
+export const needsBody = ({ method, input, inspect, mcp }: PolicyRoute): boolean =>
+  input.body !== undefined ||
+  mcp !== undefined ||
+  inspect?.jsonRpc !== undefined ||
+  (inspect !== undefined && method !== 'GET')
+
+/**
+ * Creates what answers at `/-/decide`. The pipeline of the gateway runs for the request that the proxy
+ * describes. In the place of the origin, it records which headers the origin would get.
+ */
+export function createDecisions({
+  createGateway,
+  routes,
+  form,
+  withoutBody,
+  addressOf,
+  publicUrl,
+}: DecisionOptions): DoorGateway {
+  const undecided = new Set(routes.filter(needsBody).map(nameOfRoute))
+  const allowed = new WeakMap<Request, Allowed>()
+  const origin: Origin = {
+    async send({ incoming, headers, route = '' }) {
+      const lacksBody = undecided.has(route)
+      if (lacksBody && !withoutBody.has(route))
+        throw new Denied({
+          code: 'refused_by_feature',
+          problem: BODY_ELSEWHERE,
+          detail:
+            'The decision about this route needs the body of the request, which is elsewhere.',
+        })
+      allowed.set(incoming, { headers, lacksBody })
+      return new Response(null)
+    },
+  }
+  const originOf = publicOrigins(publicUrl)
+  const gateway = createGateway({
+    origin,
+    routes: routes.map(withoutBodyStages),
+    // The proxy opens it. Its handshake is judged as any other.
+    upgrades: { isPossible: () => true, accept: (received) => received },
+    publicOriginOf: (c) => originOf(c.req.raw.url),
+    addressOf: (c) => (isForwarded(c) ? addressOf?.(c) : undefined),
+  })
+  return {
+    async fetch(question, bindings, context) {
+      let statement: Statement | undefined
+      try {
+        statement = readStatement(question, form)
+      } catch (error) {
+        return problemResponse(problemOf(error as Error))
+      }
+      if (statement === undefined) return problemResponse(problem('not_found', ELSEWHERE))
+      const request = statement.request as unknown as Request
+      const response = await gateway.fetch(request, bindings, context)
+      const decided = allowed.get(request)
+      const answer = decided === undefined ? refusal(response) : allowance(response, decided)
+      answer.headers.set(STATUS_HEADER, String(answer.status))
+      return statement.form === 'original' ? forFewStatuses(answer) : answer
+    },
+  }
+}
+
+const ELSEWHERE = 'This listener has only the decision endpoint.'
+
+interface Allowed {
+  readonly headers: ReadonlyMap<string, string>
+  readonly lacksBody: boolean
+}
+
+/** Without the address that the proxy reports, all clients would be one. */
+const isForwarded = (c: Context): boolean =>
+  c.req.raw.headers.has('x-forwarded-for') || c.req.raw.headers.has('forwarded')
+
+/** Returns a route without what reads bodies, and what shares calls of an origin. */
+function withoutBodyStages({ mcp: _, ...route }: PolicyRoute): PolicyRoute {
+  const { body: __, ...input } = route.input
+  const { jsonRpc: ___, ...inspect } = route.inspect ?? {}
+  return { ...route, input, inspect: route.inspect && inspect, coalesce: false }
+}
+
+function allowance({ headers: decided }: Response, { headers, lacksBody }: Allowed): Response {
+  const answer = new Response(null, { headers: NO_STORE })
+  for (const [name, value] of decided) if (KEPT.test(name)) answer.headers.append(name, value)
+  for (const name of PASSED_ON) {
+    const value = headers.get(name)
+    if (value !== undefined) answer.headers.set(name, value)
+  }
+  for (const name of IDENTITY) answer.headers.set(name, headers.get(name) ?? '')
+  if (lacksBody) answer.headers.set(UNDECIDED_HEADER, 'body')
+  return answer
+}
+
+/** A path or a method that the policy does not have is a refusal here: proxies know no 404. */
+function refusal(response: Response): Response {
+  const { status } = response
+  if ((status >= 300 && status < 400) || (status >= 400 && status !== 404 && status !== 405))
+    return new Response(response.body, response)
+  response.body?.cancel().catch(() => {})
+  const id = response.headers.get('x-request-id') ?? undefined
+  return problemResponse(problem('insufficient_permission', UNKNOWN_ROUTE), {
+    requestId: id,
+    ...(id !== undefined && { headers: { 'X-Request-Id': id } }),
+  })
+}
+
+const UNKNOWN_ROUTE = 'The policy has no route for this method and path.'
+
+/** nginx knows 2xx, 401 and 403; it reads the others from {@link STATUS_HEADER}. An outage stays one. */
+function forFewStatuses(answer: Response): Response {
+  const { status, body, headers } = answer
+  if (status < 300 || status === 401 || status >= 500) return answer
+  return new Response(body, { status: status < 400 ? 401 : 403, headers })
+}

@@ -1,0 +1,99 @@
+/** Decisions for other proxies: `import { forwardAuth } from 'portcullis/forward-auth'`. */
+import type { Feature } from '../../gateway/feature.ts'
+import { nameOfRoute } from '../../policy/route.ts'
+import { mistakeAt } from '../../problems/mistake.ts'
+import { withSuggestion } from '../../suggestions/did-you-mean.ts'
+import { parseConfiguration } from '../../validators/configuration.ts'
+import { readVariables } from '../../validators/environment.ts'
+import { BODY_ELSEWHERE, createDecisions } from './decisions.ts'
+import {
+  DEFAULT_HOST,
+  DEFAULT_PORT,
+  forwardAuthSchema,
+  forwardAuthVariables,
+  PROXIES,
+  type ProxyName,
+} from './schema.ts'
+
+export type { ProxyName }
+
+export interface ForwardAuthDefinition {
+  /**
+   * The proxy that asks. It decides which headers state the request: a client may have sent the others.
+   * Default: it follows from the question, and headers of two proxies must agree.
+   */
+  readonly proxy?: ProxyName
+  /**
+   * Routes, such as `POST /orders`, that are decided although their body is not here. The answer says so
+   * in `X-Portcullis-Undecided: body`. Default: a route whose input schema, inspection or MCP server reads
+   * the body is refused (403).
+   */
+  readonly withoutBody?: readonly string[]
+}
+
+/**
+ * Returns the decision endpoint `/-/decide`, for the policy's `features`. The pipeline runs for the
+ * request that a trusted proxy describes, and the proxy sends it to the origin, or not. The endpoint has a
+ * listener of its own (`FORWARD_AUTH_PORT`, `FORWARD_AUTH_HOST`), which answers only `TRUSTED_PROXIES` and
+ * never proxies. Needs the server on Node.
+ *
+ * Does NOT see bodies: sizes of bodies are limited by the proxy. Throws `Misconfigured` for a wrong
+ * definition.
+ *
+ * @example
+ * ```ts
+ * features: [forwardAuth({ proxy: 'traefik' })]
+ * ```
+ */
+export function forwardAuth(definition: ForwardAuthDefinition = {}): Feature {
+  const { proxy, withoutBody = [] } = parseConfiguration(
+    'The policy',
+    forwardAuthSchema,
+    definition,
+    ['features', 'forwardAuth'],
+  )
+  const form = proxy === undefined ? undefined : PROXIES[proxy]
+  return {
+    name: 'forwardAuth',
+    variables: forwardAuthVariables,
+    problems: { [BODY_ELSEWHERE.code]: BODY_ELSEWHERE },
+    conflictsIn: (_, routes) => mistakesInNames(withoutBody, routes as readonly NamedRoute[]),
+    create({ policy: { routes }, config, addressOf, publicUrl }) {
+      const { FORWARD_AUTH_HOST: host = DEFAULT_HOST, FORWARD_AUTH_PORT: port = DEFAULT_PORT } =
+        readVariables(config, forwardAuthVariables)
+      return {
+        door: {
+          name: 'forward-auth',
+          host,
+          port,
+          open: ({ createGateway }) =>
+            createDecisions({
+              createGateway,
+              routes,
+              form,
+              withoutBody: new Set(withoutBody),
+              addressOf,
+              publicUrl,
+            }),
+        },
+      }
+    },
+  }
+}
+
+type NamedRoute = Parameters<typeof nameOfRoute>[0]
+
+/** Yields a mistake for each name that no route has. */
+function* mistakesInNames(names: readonly string[], routes: readonly NamedRoute[]) {
+  const known = routes.map(nameOfRoute)
+  for (const [index, given] of names.entries()) {
+    if (known.includes(given)) continue
+    const message = withSuggestion(
+      'is not the name of a route, such as "POST /orders"',
+      given,
+      known,
+    )
+    const path = ['features', 'forwardAuth', 'withoutBody', index]
+    yield { ...mistakeAt('unknown_route', path, message), given, known }
+  }
+}

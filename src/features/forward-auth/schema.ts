@@ -1,0 +1,60 @@
+/** The definition of the decision endpoint, and its variables. */
+import * as z from 'zod/mini'
+import { type FeatureVariables, requires } from '../../validators/environment.ts'
+import { converted } from '../../validators/schema-parts.ts'
+
+/** How a proxy states the request that it asks about. */
+export const PROXIES = {
+  /** `X-Forwarded-Method`, `-Proto`, `-Host` and `-Uri`. */
+  traefik: 'forwarded',
+  caddy: 'forwarded',
+  /** `X-Original-Method` and `X-Original-URL`. */
+  nginx: 'original',
+  haproxy: 'original',
+  /** The method, the host and, below `/-/decide`, the path of the question itself. */
+  envoy: 'path',
+} as const
+
+export type ProxyName = keyof typeof PROXIES
+export type Form = (typeof PROXIES)[ProxyName]
+
+export const forwardAuthSchema = z.strictObject({
+  proxy: z.optional(z.enum(Object.keys(PROXIES) as [ProxyName, ...ProxyName[]])),
+  withoutBody: z.optional(z.array(z.string())),
+})
+
+const MAX_PORT = 65_535
+export const DEFAULT_PORT = 8_788
+export const DEFAULT_HOST = '127.0.0.1'
+
+export const forwardAuthVariables = {
+  shape: {
+    FORWARD_AUTH_PORT: z.optional(
+      converted(
+        z
+          .string()
+          .check(
+            z.refine(
+              (text) => /^\d{1,5}$/.test(text) && Number(text) <= MAX_PORT,
+              `must be a number from 0 to ${MAX_PORT}`,
+            ),
+          ),
+        Number,
+      ),
+    ),
+    FORWARD_AUTH_HOST: z.optional(
+      z
+        .string()
+        .check(
+          z.regex(/^[\w.:%-]+$/, 'must be an address such as 127.0.0.1, or the name of a host'),
+        ),
+    ),
+  },
+  checks: [
+    requires(
+      'TRUSTED_PROXIES',
+      'forwardAuth() answers only the proxies that it lists',
+      ({ TRUSTED_PROXIES }) => TRUSTED_PROXIES !== undefined,
+    ),
+  ],
+} satisfies FeatureVariables
