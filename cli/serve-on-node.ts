@@ -56,6 +56,7 @@ export async function serveOnNode(
   if (cluster.isWorker) return await serveInWorker(start)
   if (workers > 1) return await superviseWorkers(workers, log)
   const server = await start()
+  for (const { name, url } of server.doors) log('info', `${name} listens on ${url}`, { url })
   log('info', `Portcullis is ready on ${server.url}`, { url: server.url })
   process.on('SIGHUP', () => void server.reloadCertificate())
   const signal = await untilSignal()

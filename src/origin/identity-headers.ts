@@ -15,6 +15,20 @@ export function headerWord(value: string): string {
 /** A {@link headerWord} of a comma-separated list: split at commas, then decode. */
 const listWord = (value: string): string => headerWord(value).replaceAll(',', '%2C')
 
+/** The names of all headers about the caller, with that of the signed assertion. */
+export const IDENTITY_HEADERS = [
+  'subject',
+  'issuer',
+  'client',
+  'tenant',
+  'roles',
+  'scope',
+  'acr',
+  'amr',
+  'time',
+  'assertion',
+].map((name) => `x-auth-${name}`)
+
 /** `headers` must not contain a client's own `X-Auth-*`: see `sanitizeHeaders`. */
 export function setIdentity(
   headers: { set(name: string, value: string): unknown },

@@ -4,6 +4,7 @@ import { Denied } from '../../errors.ts'
 import type { DoorGateway, DoorParts, FeatureParts } from '../../gateway/feature.ts'
 import { publicOrigins } from '../../http/public-origin.ts'
 import { problemOf } from '../../middleware/problem-handler.ts'
+import { IDENTITY_HEADERS } from '../../origin/identity-headers.ts'
 import type { Origin } from '../../origin/origin.ts'
 import { nameOfRoute, type PolicyRoute } from '../../policy/route.ts'
 import { problem, problemResponse } from '../../problems/problem.ts'
@@ -15,10 +16,6 @@ export const STATUS_HEADER = 'X-Portcullis-Status'
 /** Names what the gateway could not decide. */
 export const UNDECIDED_HEADER = 'X-Portcullis-Undecided'
 
-/** Always sent: some proxies keep the header of the client if the answer has none. */
-const IDENTITY = ['subject', 'issuer', 'client', 'tenant', 'roles', 'scope', 'assertion'].map(
-  (name) => `x-auth-${name}`,
-)
 const PASSED_ON = ['x-request-id', 'traceparent', 'tracestate']
 /** Of an answer that allows. The others describe a response of the origin. */
 const KEPT = /^(?:ratelimit|set-cookie|server-timing|dpop-nonce)/
@@ -129,7 +126,8 @@ function allowance({ headers: decided }: Response, { headers, lacksBody }: Allow
     const value = headers.get(name)
     if (value !== undefined) answer.headers.set(name, value)
   }
-  for (const name of IDENTITY) answer.headers.set(name, headers.get(name) ?? '')
+  // Also empty: some proxies keep the header of the client if the answer has none.
+  for (const name of IDENTITY_HEADERS) answer.headers.set(name, headers.get(name) ?? '')
   if (lacksBody) answer.headers.set(UNDECIDED_HEADER, 'body')
   return answer
 }

@@ -70,12 +70,13 @@ export interface Answer {
 
 export type Door = Awaited<ReturnType<typeof startDoor>>
 
-export async function startDoor(definition?: ForwardAuthDefinition) {
+export async function startDoor(definition?: ForwardAuthDefinition, trusted = PROXY) {
   const redis = await startTestRedis()
   await redis.direct.flushall()
-  const reached: string[] = []
+  const reached: IncomingMessage[] = []
   const origin = await startHttpServer((incoming, response) => {
-    reached.push(incoming.url ?? '')
+    reached.push(incoming)
+    incoming.resume()
     response.end('[]')
   })
   const key = await createKey('idp')
@@ -87,7 +88,7 @@ export async function startDoor(definition?: ForwardAuthDefinition) {
     ORIGIN_URL: origin.url,
     ISSUERS: JSON.stringify(issuers),
     SIGNING_KEYS: JSON.stringify({ keys: [own.privateJwk] }),
-    TRUSTED_PROXIES: PROXY,
+    TRUSTED_PROXIES: trusted,
     FORWARD_AUTH_PORT: '0',
     PORT: '0',
   }
@@ -119,7 +120,7 @@ export async function startDoor(definition?: ForwardAuthDefinition) {
     doorUrl,
     redis,
     reached,
-    env,
+    originUrl: origin.url,
     ask,
     bearer: async (options: TokenOptions = {}) => `Bearer ${await mint(key, options)}`,
     async close() {

@@ -1,0 +1,266 @@
+/** Real proxies with the shipped files: they ask about each request, and send what is allowed to the origin. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { type IncomingMessage, request as send } from 'node:http'
+import { connect } from 'node:net'
+import { tmpdir, userInfo } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { freePort, isInstalled, ROOT } from '../../harness/process.ts'
+import { type Door, startDoor } from './door.ts'
+
+/** Proxies connect from here, and clients from another address, which is not trusted. */
+const TRUSTED = '127.0.0.1'
+const CLIENT = '127.0.0.4'
+const HOST = 'api.example.com'
+const STARTS_WITHIN_MS = 60_000
+
+const folder = mkdtempSync(join(tmpdir(), 'portcullis-forward-auth-'))
+const file = (name: string) => join(folder, name)
+const shipped = (name: string) => readFileSync(join(ROOT, 'ops/forward-auth', name), 'utf8')
+
+/** Replaces texts. Throws if one is not there. */
+function adapted(content: string, changes: readonly (readonly [from: string, to: string])[]) {
+  return changes.reduce((changed, [from, to]) => {
+    if (!changed.includes(from)) throw new Error(`the file does not contain ${from}`)
+    return changed.replaceAll(from, to)
+  }, content)
+}
+
+/** The addresses of the shipped files, and those of this test. */
+const ADDRESSES = (door: Door) =>
+  [
+    ['127.0.0.1:8788', new URL(door.doorUrl).host],
+    ['127.0.0.1:8787', new URL(door.url).host],
+    ['127.0.0.1:9000', new URL(door.originUrl).host],
+  ] as const
+
+interface Proxy {
+  readonly program: string
+  readonly command: (door: Door, port: number) => readonly string[]
+  /** What the origin must not get, but gets as an empty value. */
+  readonly keepsEmpty?: boolean
+}
+
+const PROXIES: Readonly<Record<string, Proxy>> = {
+  nginx: {
+    program: 'nginx',
+    command(door, port) {
+      const site = adapted(shipped('nginx.conf'), [
+        ...ADDRESSES(door),
+        ['listen 80;', `listen ${port};`],
+      ])
+      const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+        (name) => `${name}_temp_path ${folder}/${name};`,
+      )
+      writeFileSync(file('site.conf'), site)
+      writeFileSync(
+        file('nginx.conf'),
+        `user ${userInfo().username}; daemon off; pid ${folder}/nginx.pid; error_log stderr;
+         events {} http { access_log off; ${temporary.join(' ')} include ${folder}/site.conf; }`,
+      )
+      return ['nginx', '-e', 'stderr', '-p', folder, '-c', file('nginx.conf')]
+    },
+  },
+  caddy: {
+    program: 'caddy',
+    command(door, port) {
+      const site = adapted(shipped('Caddyfile'), [
+        ...ADDRESSES(door),
+        ['http://api.example.com {', `http://api.example.com:${port} {`],
+      ])
+      writeFileSync(file('Caddyfile'), `{\n\tadmin off\n}\n${site}`)
+      return ['caddy', 'run', '--config', file('Caddyfile'), '--adapter', 'caddyfile']
+    },
+    keepsEmpty: true,
+  },
+  haproxy: {
+    program: 'haproxy',
+    command(door, port) {
+      copyFileSync(join(ROOT, 'ops/forward-auth/portcullis.lua'), file('portcullis.lua'))
+      const configuration = adapted(shipped('haproxy.cfg'), [
+        ...ADDRESSES(door),
+        ['/etc/haproxy/portcullis.lua', file('portcullis.lua')],
+        ['bind :80', `bind 127.0.0.1:${port}`],
+      ])
+      writeFileSync(file('haproxy.cfg'), configuration)
+      return ['haproxy', '-db', '-f', file('haproxy.cfg')]
+    },
+  },
+  envoy: {
+    program: 'envoy',
+    command(door, port) {
+      const changes = ADDRESSES(door).flatMap(([from, to]) => {
+        const [, before = ''] = from.split(':')
+        return [[`port_value: ${before} `, `port_value: ${to.split(':')[1]} `] as const]
+      })
+      const configuration = adapted(shipped('envoy.yaml'), [
+        ...changes,
+        ['address: 0.0.0.0, port_value: 80 ', `address: 127.0.0.1, port_value: ${port} `],
+      ])
+      writeFileSync(file('envoy.yaml'), configuration)
+      const options = ['--concurrency', '1', '--log-level', 'error', '--disable-hot-restart']
+      return ['envoy', '-c', file('envoy.yaml'), ...options]
+    },
+    keepsEmpty: true,
+  },
+}
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+async function listens(port: number, process: ChildProcess): Promise<void> {
+  const until = Date.now() + STARTS_WITHIN_MS
+  while (Date.now() < until) {
+    if (process.exitCode !== null) throw new Error(`the proxy ended with ${process.exitCode}`)
+    const socket = connect(port, TRUSTED)
+    const isOpen = await new Promise((resolve) => {
+      socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
+    })
+    socket.destroy()
+    if (isOpen) return
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  throw new Error('the proxy does not listen')
+}
+
+describe.each(Object.entries(PROXIES))('%s with the shipped file', (_, proxy) => {
+  describe.runIf(isInstalled(proxy.program))('is installed', () => {
+    let door: Door
+    let port: number
+    let running: ChildProcess
+    let authorization: string
+
+    beforeAll(async () => {
+      door = await startDoor({ withoutBody: ['POST /events'] }, TRUSTED)
+      authorization = await door.bearer({ claims: { sub: 'alice' } })
+      port = await freePort()
+      const [program = '', ...parameters] = proxy.command(door, port)
+      const env = { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
+      running = spawn(program, parameters, { stdio: ['ignore', 'ignore', 'inherit'], env })
+      await listens(port, running)
+    })
+    afterAll(async () => {
+      if (running?.exitCode === null) {
+        const ended = once(running, 'exit')
+        running.kill('SIGTERM')
+        await ended
+      }
+      await door?.close()
+    })
+
+    async function ask(
+      path: string,
+      headers: Readonly<Record<string, string>> = {},
+      method = 'GET',
+    ) {
+      const request = send({
+        host: TRUSTED,
+        port,
+        path,
+        method,
+        headers: { Host: HOST, ...headers },
+        localAddress: CLIENT,
+        agent: false,
+      })
+      request.end(method === 'POST' ? '{"item":"book"}' : undefined)
+      const [response] = (await once(request, 'response')) as [IncomingMessage]
+      return { status: response.statusCode, headers: response.headers, body: await text(response) }
+    }
+
+    const identityOf = (name: string) => door.reached.at(-1)?.headers[name] ?? ''
+
+    test('a permitted request reaches the origin once, with the verified identity, for one call of Redis', async () => {
+      // Loads the script.
+      await ask('/orders', { Authorization: authorization })
+      const before = { calls: door.redis.decisions(), reached: door.reached.length }
+      const { status, body } = await ask('/orders?a=%2e%2e', {
+        Authorization: authorization,
+        'X-Auth-Subject': 'admin',
+        'X-Auth-Tenant': 'other',
+        'X-Auth-Assertion': 'forged',
+      })
+      expect([status, body]).toEqual([200, '[]'])
+      expect(door.reached.length - before.reached).toBe(1)
+      expect(door.redis.decisions() - before.calls).toBe(1)
+      expect(door.reached.at(-1)?.url).toBe('/orders?a=%2e%2e')
+      expect(identityOf('x-auth-subject')).toBe('alice')
+      expect(identityOf('x-auth-tenant')).toBe('')
+      expect(identityOf('x-auth-assertion')).toMatch(/^eyJ/)
+      expect(identityOf('authorization')).toBe('')
+    })
+
+    test('an anonymous request reaches the origin without an identity', async () => {
+      const { status } = await ask('/public/ping', { 'X-Auth-Subject': 'admin' })
+      expect(status).toBe(200)
+      expect(identityOf('x-auth-subject')).toBe('')
+    })
+
+    test('a body reaches the origin if the policy decides without it', async () => {
+      const writer = await door.bearer({ claims: { roles: ['writer'] } })
+      const headers = { Authorization: writer, 'Content-Type': 'application/json' }
+      expect((await ask('/events', headers, 'POST')).status).toBe(200)
+      expect((await ask('/orders', headers, 'POST')).status).toBe(403)
+    })
+
+    test.each([
+      ['no token', '/orders', {}, 401],
+      ['no permission', '/admin/users', { Authorization: 'valid' }, 403],
+      ['an unknown route', '/customers', { Authorization: 'valid' }, 403],
+      ['an ambiguous path', '/public/..%2fadmin/users', { Authorization: 'valid' }, 400],
+    ])('%s is refused, and reaches no origin', async (_reason, path, headers, expected) => {
+      const before = door.reached.length
+      const given = 'Authorization' in headers ? { Authorization: authorization } : {}
+      const { status, headers: received } = await ask(path, given)
+      expect(status).toBe(expected)
+      if (expected === 401) expect(received['www-authenticate']).toContain('resource_metadata=')
+      expect(door.reached.length).toBe(before)
+    })
+
+    test.each([
+      ['X-Original-URL', 'http://api.example.com/public/ping'],
+      ['X-Original-Method', 'GET'],
+      ['X-Forwarded-Uri', '/public/ping'],
+      ['X-Forwarded-Method', 'GET'],
+      ['X-Forwarded-Host', 'elsewhere.example.com'],
+    ])('%s of a client decides nothing', async (name, value) => {
+      const before = door.reached.length
+      const lies = {
+        'X-Forwarded-Method': 'GET',
+        'X-Original-URL': 'http://api.example.com/public/ping',
+        [name]: value,
+      }
+      expect((await ask('/orders', lies)).status).toBeGreaterThanOrEqual(400)
+      expect(door.reached.length).toBe(before)
+    })
+
+    test('an exhausted limit is 429 with the time to wait, counted by the address of the client', async () => {
+      const answers = []
+      for (let i = 0; i < 3; i++)
+        answers.push(await ask('/few', { 'X-Forwarded-For': `192.0.2.${i}` }))
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 429])
+      expect(Number(answers[2]?.headers['retry-after'])).toBeGreaterThan(0)
+    })
+
+    test('the decision endpoint and its listener are not open to clients', async () => {
+      const before = door.reached.length
+      expect((await ask('/-/decide', { Authorization: authorization })).status).toBe(404)
+      expect(door.reached.length).toBe(before)
+    })
+
+    test('the paths of the gateway itself are its own', async () => {
+      expect((await ask('/-/healthz')).status).toBe(200)
+      expect((await ask('/.well-known/jwks.json')).status).toBe(200)
+    })
+
+    test('an outage of Redis is 503, and reaches no origin', async () => {
+      const before = door.reached.length
+      door.redis.setAnswering(false)
+      const { status } = await ask('/orders', { Authorization: authorization })
+      door.redis.setAnswering(true)
+      expect(status).toBe(503)
+      expect(door.reached.length).toBe(before)
+    })
+  })
+})
