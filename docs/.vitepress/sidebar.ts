@@ -32,6 +32,7 @@ const PAGES = [
       'deploy',
       'node',
       'self-hosting',
+      'forward-auth',
     ],
   ],
   [

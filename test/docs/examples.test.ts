@@ -21,6 +21,7 @@ const SOURCES = [
   ['docs/package.md', 2, ['examples/minimal/gateway.ts', 'examples/minimal/audit.ts']],
   ['docs/node.md', 2, ['examples/minimal/node.ts', 'examples/node/policy.ts']],
   ['docs/features.md', 2, ['examples/feature/change-freeze.ts', 'examples/feature/policy.ts']],
+  ['docs/forward-auth.md', 1, ['examples/forward-auth/policy.ts']],
   ['docs/mcp.md', 1, ['examples/mcp/policy.ts']],
   ['docs/your-api.md', 3, ['examples/configuration/policy.ts']],
   [
