@@ -216,6 +216,11 @@ test('docs/errors.md lists every problem code with its status', () => {
     ]),
   )
   expect(statuses.size).toBeGreaterThan(20)
+  for (const path of filesBelow('src/features', '.ts'))
+    for (const [, code, status] of read(path).matchAll(
+      /^ {2}code: '(\w+)',\n {2}status: (\d+),$/gm,
+    ))
+      statuses.set(code, status)
   const listed = [
     ...read('docs/errors.md').matchAll(/^\| `(\w+)` \| (\d{3}) \| \S.* \| \S.* \|$/gm),
   ]
