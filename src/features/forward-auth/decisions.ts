@@ -134,11 +134,12 @@ function allowance({ headers: decided }: Response, { headers, lacksBody }: Allow
 
 /** A path or a method that the policy does not have is a refusal here: proxies know no 404. */
 function refusal(response: Response): Response {
-  const { status } = response
-  if ((status >= 300 && status < 400) || (status >= 400 && status !== 404 && status !== 405))
-    return new Response(response.body, response)
-  response.body?.cancel().catch(() => {})
-  const id = response.headers.get('x-request-id') ?? undefined
+  const { status, headers, body } = response
+  // Proxies know 302 only; browsers follow both with GET.
+  if (status >= 300 && status < 400) return new Response(body, { status: 302, headers })
+  if (status >= 400 && status !== 404 && status !== 405) return new Response(body, response)
+  body?.cancel().catch(() => {})
+  const id = headers.get('x-request-id') ?? undefined
   return problemResponse(problem('insufficient_permission', UNKNOWN_ROUTE), {
     requestId: id,
     ...(id !== undefined && { headers: { 'X-Request-Id': id } }),

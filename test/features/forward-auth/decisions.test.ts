@@ -147,6 +147,20 @@ describe.each(Object.entries(PROXIES))('a question of %s', (name, describeReques
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
   })
 
+  test('about a page for users without a session leads to the sign-in, and other requests to 401', async () => {
+    const navigation: readonly [string, string][] = [
+      ['Accept', 'text/html'],
+      ['Sec-Fetch-Mode', 'navigate'],
+      ['Sec-Fetch-Dest', 'document'],
+    ]
+    const page = await ask({ target: '/pages/one?a=1', headers: navigation })
+    expect(page.headers['x-portcullis-status']).toBe('302')
+    expect(page.status).toBe(name === 'nginx' ? 401 : 302)
+    expect(page.headers.location).toBe('/oauth/sign-in?return_to=%2Fpages%2Fone%3Fa%3D1')
+    const call = await ask({ target: '/pages/one' })
+    expect(call.status).toBe(401)
+  })
+
   test('about a WebSocket of a page from elsewhere is refused', async () => {
     const handshake = (origin: string): readonly [string, string][] => [
       ...bearer(),

@@ -7,6 +7,7 @@ import {
   type ForwardAuthDefinition,
   forwardAuth,
 } from '../../../src/features/forward-auth/index.ts'
+import { signIn } from '../../../src/features/sign-in/index.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 import { serve } from '../../../src/runtimes/node/serve.ts'
 import { startHttpServer } from '../../harness/http-server.ts'
@@ -25,7 +26,7 @@ export const policy = (definition?: ForwardAuthDefinition) =>
       standard: { limit: 1_000, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
       few: { limit: 2, windowSeconds: 60, by: 'address', onUnavailable: 'deny' },
     },
-    features: [forwardAuth(definition)],
+    features: [forwardAuth(definition), signIn()],
     routes: [
       { method: 'GET', path: '/public/ping', anonymous: true },
       { method: 'GET', path: '/orders', permission: 'orders:read', limits: ['standard'] },
@@ -43,6 +44,7 @@ export const policy = (definition?: ForwardAuthDefinition) =>
         permission: 'orders:write',
         input: { body: z.strictObject({ item: z.string() }) },
       },
+      { method: 'GET', path: '/pages/:name', permission: 'orders:read', session: 'browser' },
       { method: 'GET', path: '/few', anonymous: true, limits: ['few'] },
       { method: 'GET', path: '/admin/users', permission: 'orders:write' },
       {
@@ -87,6 +89,9 @@ export async function startDoor(definition?: ForwardAuthDefinition, trusted = PR
     PUBLIC_URL: 'https://gateway.test',
     ORIGIN_URL: origin.url,
     ISSUERS: JSON.stringify(issuers),
+    ISSUER_CLIENTS: JSON.stringify([
+      { issuer: ISSUER, id: 'gateway', secret: 'a-secret-of-a-test', signIn: { name: 'Test' } },
+    ]),
     SIGNING_KEYS: JSON.stringify({ keys: [own.privateJwk] }),
     TRUSTED_PROXIES: trusted,
     FORWARD_AUTH_PORT: '0',
