@@ -44,7 +44,7 @@ const PAGES = [
     'Reference',
     ['package', 'configuration', 'features', 'storage-schema', 'architecture', 'glossary'],
   ],
-  ['Assurance', ['threat-model', 'checklist', 'benchmarks']],
+  ['Assurance', ['threat-model', 'checklist', 'conformance', 'benchmarks']],
 ] as const
 
 /** Returns the sidebar of the site. Titles of other pages are their first headings. */
