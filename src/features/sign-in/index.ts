@@ -19,6 +19,7 @@ import {
   PROVIDER_REQUESTS_PER_MINUTE,
   type SignInDefinition,
 } from './definition.ts'
+import { createGitHub } from './github.ts'
 import { createLogins, LOGIN_COOKIE_PREFIX } from './login.ts'
 import { ownCookies } from './own-cookies.ts'
 import { createPages } from './pages/page.ts'
@@ -169,7 +170,8 @@ function createProviders({ config, watch, now }: FeatureParts): readonly Provide
     const settings = parseConfiguration('The environment', signInClientSchema, client.signIn, place)
     return [{ client, settings, issuer }]
   })
-  for (const { issuer } of entries) reportAlgorithm(issuer)
+  for (const { issuer, settings } of entries)
+    if (settings.preset === undefined) reportAlgorithm(issuer)
   const names = entries.map(({ issuer: { issuer } }) => callbackNameOf(issuer))
   if (new Set(names).size < names.length)
     throw new Misconfigured('The environment', [
@@ -181,9 +183,10 @@ function createProviders({ config, watch, now }: FeatureParts): readonly Provide
     ])
   const isOnly = entries.length === 1
   if (entries.length > 0)
-    return entries.map((entry) =>
-      createProvider({ ...entry, publicUrl, isOnly, signedOutUri, watch, now }),
-    )
+    return entries.map((entry) => {
+      const create = entry.settings.preset === 'github' ? createGitHub : createProvider
+      return create({ ...entry, publicUrl, isOnly, signedOutUri, watch, now })
+    })
   throw new Misconfigured('The environment', [
     mistakeAt('missing', ['ISSUER_CLIENTS'], 'no client has signIn, but the policy has signIn()'),
   ])

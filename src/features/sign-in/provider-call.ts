@@ -106,7 +106,7 @@ const codeOf = (code: string | undefined) =>
   code !== undefined && ERROR_CODE.test(code) ? code : 'error'
 
 /** The provider does not accept the gateway as its client: only its operator can correct that. */
-function clientRefused(issuer: string, error: string, cause: unknown): Unavailable {
+export function clientRefused(issuer: string, error: string, cause: unknown): Unavailable {
   reportRefusedClient(issuer, error)
   return new Unavailable('identity_provider', 'refused', { cause })
 }

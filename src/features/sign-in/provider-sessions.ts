@@ -53,7 +53,8 @@ export function createProviderSessions({
 
   return {
     async idTokenOf({ tokenId = '' }, provider) {
-      return (await tokensIn(await store.findTokens(tokenId), tokenId, provider))?.idToken
+      const tokens = await tokensIn(await store.findTokens(tokenId), tokenId, provider)
+      return tokens?.idToken || undefined
     },
 
     async refresh(principal, provider) {

@@ -27,7 +27,7 @@ import { createUserInfo } from './user-info.ts'
 
 /** The tokens that a session keeps, encrypted. */
 export interface ProviderTokens {
-  /** Identifies the user at a sign-out at the provider. */
+  /** Identifies the user at a sign-out at the provider. Empty: the provider has no ID tokens. */
   readonly idToken: string
   readonly refreshToken?: string | undefined
 }

@@ -36,6 +36,8 @@ const OWN_PARAMETERS: readonly string[] = [
 /** The field `signIn` of an entry of `ISSUER_CLIENTS`. */
 export const signInClientSchema = z.strictObject({
   name: text(80),
+  preset: z.optional(z.literal('github')),
+  apiUrl: z.optional(privateUrl),
   scope: z._default(
     text(1_024).check(
       z.refine((scope) => scope.split(' ').includes('openid'), 'must contain openid'),
@@ -61,6 +63,10 @@ export const signInClientSchema = z.strictObject({
 export interface SignInSettings {
   /** For the page on which a user chooses between several providers. */
   readonly name: string
+  /** A provider that speaks OAuth 2.0 without OpenID Connect. Default: an OpenID Provider. */
+  readonly preset?: 'github' | undefined
+  /** The API of such a provider. Default: that of github.com, or `/api/v3` at another issuer. */
+  readonly apiUrl?: string | undefined
   readonly scope: string
   /** Rules for ID tokens. Default: those of the issuer, except for kinds of tokens. */
   readonly require?: z.output<typeof requirements> | undefined
