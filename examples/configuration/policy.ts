@@ -39,6 +39,7 @@ export default definePolicy({
   maxTokenBytes: 32_768,
   tokenCacheBytes: 33_554_432,
   features: [operators({ endedApiKeyDays: 400 }), authorizationServer(), openapi(), otlp()],
+  identityHeaders: { 'X-Auth-Email': 'email', 'X-Auth-Groups': ['groups'] },
   // The origin reads the tenant from these: no client may send them.
   stripHeaders: ['X-Tenant-Id', 'X-Acme-*'],
   // The origin checks this one itself.

@@ -48,6 +48,8 @@ export interface Principal {
   readonly expiresAtSeconds: number
   /** Present if the caller is a browser with a session. `tokenId` is then the session's id. */
   readonly signIn?: SignInFacts | undefined
+  /** Headers with claims for the origin, encoded: see `identityHeaders` of a policy. */
+  readonly headers?: readonly (readonly [name: string, value: string])[] | undefined
   /** What the token says about the login of its user. See `loginOf` for both kinds of callers. */
   readonly login?: LoginFacts | undefined
 }

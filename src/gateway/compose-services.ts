@@ -93,11 +93,16 @@ export function composeServices(
 ): Services {
   const all = listFeatures(policy)
   const variables = variablesOf(all)
-  const config = parseEnvironment(
+  const parsed = parseEnvironment(
     environment,
     runtime.environment?.(environment, variables) ?? environmentWith(redisVariables, variables),
     all.flatMap((feature) => feature.checksOf?.(environment, policy.routes) ?? []),
   )
+  const { identityHeaders } = policy
+  const config: Config = {
+    ...parsed,
+    issuers: parsed.issuers.map((issuer) => ({ ...issuer, identityHeaders })),
+  }
   refuseUnusedSettings(environment, config, policy)
   const { publicUrl } = config
   const { AUDIT_DB: auditDb, AUDIT_QUEUE } = environment

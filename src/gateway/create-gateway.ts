@@ -73,7 +73,11 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
   const tokenCookies = [...cookies, ...contributions.flatMap((each) => each.cookies ?? [])]
   const { maxConcurrentRequests, maxOpenResponses, keepHeaders } = policy
   const { maxHeaderBytes, maxTokenBytes } = policy
-  const stripHeaders = [...(policy.stripHeaders ?? []), ...tokenHeaders]
+  const stripHeaders = [
+    ...(policy.stripHeaders ?? []),
+    ...tokenHeaders,
+    ...policy.identityHeaders.keys(),
+  ]
   const recorder = createAudit({ sink: auditSink, now })
   const hygiene = compose([
     ...contributions.flatMap(({ around }) => around ?? []),

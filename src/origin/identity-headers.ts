@@ -1,33 +1,6 @@
 /** Headers that carry the verified identity to an origin. */
 import { loginOf, type Principal } from '../access/principal.ts'
-
-/** Visible ASCII without the percent sign: needs no encoding in a header. */
-const PLAIN = /^[!-$&-~]*$/
-const NOT_PLAIN = /[^!-$&-~]+/g
-
-/** Percent-encodes everything but visible ASCII, and `%`. `decodeURIComponent` decodes it. */
-export function headerWord(value: string): string {
-  return PLAIN.test(value)
-    ? value
-    : value.toWellFormed().replace(NOT_PLAIN, (run) => encodeURIComponent(run))
-}
-
-/** A {@link headerWord} of a comma-separated list: split at commas, then decode. */
-const listWord = (value: string): string => headerWord(value).replaceAll(',', '%2C')
-
-/** The names of all headers about the caller, with that of the signed assertion. */
-export const IDENTITY_HEADERS = [
-  'subject',
-  'issuer',
-  'client',
-  'tenant',
-  'roles',
-  'scope',
-  'acr',
-  'amr',
-  'time',
-  'assertion',
-].map((name) => `x-auth-${name}`)
+import { headerWord, listWord } from '../http/header-word.ts'
 
 /** `headers` must not contain a client's own `X-Auth-*`: see `sanitizeHeaders`. */
 export function setIdentity(
@@ -42,6 +15,7 @@ export function setIdentity(
     headers.set('x-auth-roles', principal.roles.map(listWord).join(','))
   if (principal.scopes.length > 0)
     headers.set('x-auth-scope', principal.scopes.map(headerWord).join(' '))
+  for (const [name, value] of principal.headers ?? []) headers.set(name, value)
   const login = loginOf(principal)
   if (login === undefined) return
   const { acr, amr, authTimeSeconds } = login

@@ -10,6 +10,7 @@ import type { OriginSpelling } from '../http/path-reading.ts'
 import type { InspectDefinition } from '../inspection/definition.ts'
 import type { OriginRouting } from '../origin/definition.ts'
 import type { Feature, ListedFeature } from '../validators/feature.ts'
+import type { IdentityHeaders } from '../validators/identity-headers.ts'
 import type { LimitText } from '../validators/limit.ts'
 import type { Mode } from '../validators/mode.ts'
 import type { Method } from '../validators/policy.ts'
@@ -218,6 +219,14 @@ export interface PolicyDefinition<
   readonly stripHeaders?: readonly string[]
   /** Headers that a client can send to the origin although common servers trust them: `X-User-Id`. */
   readonly keepHeaders?: readonly string[]
+  /**
+   * Claims that the origin gets in headers, by the name of the header:
+   * `{ 'X-Auth-Email': 'email', 'X-Auth-Groups': ['groups'] }`, with claim paths as in `ISSUERS`; or the
+   * headers of another proxy, `'oauth2-proxy'` or `'pomerium'`. Values are percent-encoded, and lists separated by
+   * commas, as in `X-Auth-Roles`. A client cannot send these names. A claim that is absent, an object, or longer than
+   * 4,096 characters has no header. Tokens that the gateway issues have no such claims. Default none.
+   */
+  readonly identityHeaders?: IdentityHeaders
   /** `operators()`, `authorizationServer()`, `signIn()`, `openapi()`, `otlp()`, each from its own module. */
   readonly features?: readonly ListedFeature[]
   /**

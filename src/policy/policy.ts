@@ -1,7 +1,9 @@
 /** Checks the policy that a user writes (`portcullis.config.ts`) and fills in its defaults. */
 import { type Abuse, resolveAbuse } from '../access/abuse/definition.ts'
 import { Misconfigured } from '../errors.ts'
+import type { ClaimPath } from '../validators/claim-path.ts'
 import type { ListedFeature } from '../validators/feature.ts'
+import { readIdentityHeaders } from '../validators/identity-headers.ts'
 import type { Method } from '../validators/policy.ts'
 import { DEFAULT_MAX_TOKEN_BYTES, DEFAULT_TOKEN_CACHE_BYTES } from '../validators/protection.ts'
 import { checkedParts } from './checked-parts.ts'
@@ -31,6 +33,8 @@ export interface Policy {
   /** Undefined: the environment has the only one. */
   readonly origins?: PolicyOrigins | undefined
   readonly tenantIssuers: readonly string[] | undefined
+  /** Claim paths by the lower-case name of the header. */
+  readonly identityHeaders: ReadonlyMap<string, ClaimPath>
   readonly stripHeaders?: readonly string[] | undefined
   readonly keepHeaders?: readonly string[] | undefined
   readonly features: readonly ListedFeature[]
@@ -78,6 +82,7 @@ export function definePolicy<
     tenantIssuers: definition.tenantIssuers ?? relations?.issuers,
     stripHeaders: definition.stripHeaders,
     keepHeaders: definition.keepHeaders,
+    identityHeaders: readIdentityHeaders(definition.identityHeaders),
     features: definition.features ?? [],
     maxHeaderBytes: definition.maxHeaderBytes,
     maxConcurrentRequests: definition.maxConcurrentRequests ?? DEFAULT_MAX_CONCURRENT_REQUESTS,

@@ -4,7 +4,7 @@ import * as z from 'zod/mini'
 import { isGuessable, isPublished } from '../crypto/weak-keys.ts'
 import { PRESETS, type Preset, type PresetName } from '../identity-providers/presets.ts'
 import { superRefine } from './checks.ts'
-import { claimPath, claimSources, parsePaths } from './claim-path.ts'
+import { type ClaimPath, claimPath, claimSources, parsePaths } from './claim-path.ts'
 import { list, MAX_NAMES, requirements } from './claim-requirements.ts'
 import { introspection, mistakesInPrefixes, userinfo } from './introspection.ts'
 import { ALGORITHMS, sortKeys } from './jwk.ts'
@@ -182,7 +182,10 @@ const hasMetadata = (issuer: string) =>
   httpUrl.safeParse(issuer).success && isPrivateLine(issuer) && !/[?#]/.test(issuer)
 
 /** Times are in seconds. */
-export type IssuerConfig = z.infer<typeof issuer>
+export interface IssuerConfig extends z.infer<typeof issuer> {
+  /** Claim paths by the name of a header for the origin: from the policy, not from a user's entry. */
+  readonly identityHeaders?: ReadonlyMap<string, ClaimPath> | undefined
+}
 
 /** An issuer as a user writes it. */
 export type IssuerInput =

@@ -8,6 +8,7 @@ import { abuseSchema } from './abuse.ts'
 import { accessTokenSeconds } from './access-token.ts'
 import { authenticationSchema } from './authentication.ts'
 import { featureSchema, listedFeature } from './feature.ts'
+import { identityHeadersSchema } from './identity-headers.ts'
 import { inspectSchema } from './inspect.ts'
 import { limitsSchema, limitWindow } from './limit.ts'
 import { modeSchema } from './mode.ts'
@@ -140,6 +141,7 @@ export const policySchema = z.strictObject({
   tenantIssuers: z.optional(z.array(nonEmpty)),
   stripHeaders: z.optional(z.array(strippedHeader)),
   keepHeaders: z.optional(z.array(keptHeader)),
+  identityHeaders: z.optional(identityHeadersSchema),
   features: z.optional(z.array(listedFeature)),
   maxHeaderBytes: z.optional(maxHeaderBytesSchema),
   maxConcurrentRequests: z.optional(maxConcurrentRequestsSchema),

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { Principal } from '../../src/access/principal.ts'
+import { headerWord } from '../../src/http/header-word.ts'
 import { fieldsOf, makePrivate, varyBy } from '../../src/http/shared-caches.ts'
-import { headerWord, setIdentity } from '../../src/origin/identity-headers.ts'
+import { setIdentity } from '../../src/origin/identity-headers.ts'
 import { sanitizeResponse } from '../../src/routes/origin-response.ts'
 import { Fields } from '../../src/runtimes/node/fields.ts'
 

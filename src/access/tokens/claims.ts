@@ -74,6 +74,7 @@ export async function principalFrom(
     confirmation: claims.cnf?.jkt,
     issuedAtSeconds: Math.floor(iat),
     expiresAtSeconds: exp,
+    headers: rules.headers(payload),
     login: readLogin(payload, nowMs / 1000, config.clockTolerance),
   }
 }

@@ -11,9 +11,10 @@ import {
   NO_TYPE,
 } from '../../validators/issuer.ts'
 import { createNameMap, type NameMap, starIn } from '../../validators/name-pattern.ts'
-import type { Signer } from '../principal.ts'
+import type { Principal, Signer } from '../principal.ts'
+import { createClaimHeaders } from './claim-headers.ts'
 import { type JwsHeader, readOwnMember } from './jws.ts'
-import { hasValue, present } from './present.ts'
+import { hasValue, present, valuesAt } from './present.ts'
 import { rejected, rejectedFor } from './rejection.ts'
 
 type Payload = Readonly<Record<string, unknown>>
@@ -28,6 +29,8 @@ export interface IssuerRules {
   signerOf(payload: Payload): Signer
   /** Reads the claims where the configuration says they are. Does NOT check their form. */
   read(payload: Payload): Record<Exclude<ClaimName, 'sub_iss'>, unknown>
+  /** Returns the headers with claims for the origin. Undefined: there are none. */
+  headers(payload: Payload): Principal['headers']
   /** Reports whether the token has roles, even if the map drops all of them. */
   hasRoles(payload: Payload): boolean
   /** Throws `Denied` unless the audience, the client and all other claims are as configured. */
@@ -108,6 +111,7 @@ export function issuerRules(config: IssuerConfig): IssuerRules {
 
   return {
     config,
+    headers: createClaimHeaders(config.identityHeaders),
     checkAlgorithm({ alg }) {
       const { algorithms } = config
       if (!algorithms.some((algorithm) => algorithm === alg))
@@ -206,19 +210,6 @@ function mapping(map: NameMap | undefined): (names: readonly unknown[]) => reado
 }
 
 /** Returns the values at a path. More than one only if the path has a `*`. */
-function valuesAt(payload: Payload, path: Path): readonly unknown[] {
-  let found: readonly unknown[] = [payload]
-  for (const name of path) found = found.flatMap((value) => membersOf(value, name))
-  return found
-}
-
-function membersOf(value: unknown, name: string): readonly unknown[] {
-  if (typeof value !== 'object' || value === null) return []
-  if (name === '*') return Object.values(value)
-  if (Array.isArray(value) || !Object.hasOwn(value, name)) return []
-  return [(value as Payload)[name]]
-}
-
 function firstAt(payload: Payload, paths: readonly Path[]) {
   for (const path of paths) {
     const value = valuesAt(payload, path).find(hasValue)

@@ -25,6 +25,7 @@ type Kept =
   | ('issuer' | 'tenants' | 'jwksUri' | 'jwks' | 'clockTolerance')
   | ('subjectClaim' | 'tenantClaim' | 'planClaim' | 'sessionClaim')
   | ('rolesClaim' | 'rolesSeparator' | 'rolesMap' | 'scopeClaim' | 'scopesMap' | 'scopes')
+  | 'identityHeaders'
   // These apply to access tokens, or to logout tokens, only, and nothing else reads them.
   | ('tokenSources' | 'introspection' | 'userinfo' | 'logoutTokenExp' | 'idTokenAlgorithm')
 

@@ -55,6 +55,8 @@ const referenceRecordSchema = z.strictObject({
   revokedAtSeconds: z.optional(integer()),
   /** `cnf.jkt`. */
   confirmation: z.optional(z.string()),
+  /** See `Principal.headers`. Of a session. */
+  headers: z.optional(z.array(z.tuple([z.string(), z.string()]))),
   /** Of the user of an opaque token. */
   login: z.optional(loginSchema),
   /** Of a session. */
@@ -160,6 +162,7 @@ export async function principalOfRecord(record: ReferenceRecord): Promise<Princi
     confirmation: record.confirmation,
     issuedAtSeconds: record.issuedAtSeconds,
     expiresAtSeconds: record.expiresAtSeconds ?? Number.POSITIVE_INFINITY,
+    ...(record.headers !== undefined && { headers: record.headers }),
     ...(record.login !== undefined && { login: record.login }),
     ...(record.signIn !== undefined && { signIn: record.signIn }),
   }

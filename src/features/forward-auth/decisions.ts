@@ -4,10 +4,11 @@ import { Denied } from '../../errors.ts'
 import type { DoorGateway, DoorParts, FeatureParts } from '../../gateway/feature.ts'
 import { publicOrigins } from '../../http/public-origin.ts'
 import { problemOf } from '../../middleware/problem-handler.ts'
-import { IDENTITY_HEADERS } from '../../origin/identity-headers.ts'
 import type { Origin } from '../../origin/origin.ts'
+import type { Policy } from '../../policy/policy.ts'
 import { nameOfRoute, type PolicyRoute } from '../../policy/route.ts'
 import { problem, problemResponse } from '../../problems/problem.ts'
+import { IDENTITY_HEADERS } from '../../validators/identity-headers.ts'
 import type { Form } from './schema.ts'
 import { readStatement, type Statement } from './statement.ts'
 
@@ -32,6 +33,7 @@ export interface DecisionOptions
   extends Pick<FeatureParts, 'addressOf' | 'publicUrl'>,
     Pick<DoorParts, 'createGateway'> {
   readonly routes: readonly PolicyRoute[]
+  readonly identityHeaders: Policy['identityHeaders']
   /** Undefined: the form follows from the question. */
   readonly form: Form | undefined
   /** Names of routes that are decided without the body. */
@@ -52,6 +54,7 @@ export const needsBody = ({ method, input, inspect, mcp }: PolicyRoute): boolean
 export function createDecisions({
   createGateway,
   routes,
+  identityHeaders,
   form,
   withoutBody,
   addressOf,
@@ -73,6 +76,7 @@ export function createDecisions({
       return new Response(null)
     },
   }
+  const names = [...IDENTITY_HEADERS, ...identityHeaders.keys()]
   const originOf = publicOrigins(publicUrl)
   const gateway = createGateway({
     origin,
@@ -94,7 +98,7 @@ export function createDecisions({
       const request = statement.request as unknown as Request
       const response = await gateway.fetch(request, bindings, context)
       const decided = allowed.get(request)
-      const answer = decided === undefined ? refusal(response) : allowance(response, decided)
+      const answer = decided === undefined ? refusal(response) : allowance(response, decided, names)
       answer.headers.set(STATUS_HEADER, String(answer.status))
       return statement.form === 'original' ? forFewStatuses(answer) : answer
     },
@@ -119,7 +123,11 @@ function withoutBodyStages({ mcp: _, ...route }: PolicyRoute): PolicyRoute {
   return { ...route, input, inspect: route.inspect && inspect, coalesce: false }
 }
 
-function allowance({ headers: decided }: Response, { headers, lacksBody }: Allowed): Response {
+function allowance(
+  { headers: decided }: Response,
+  { headers, lacksBody }: Allowed,
+  names: readonly string[],
+): Response {
   const answer = new Response(null, { headers: NO_STORE })
   for (const [name, value] of decided) if (KEPT.test(name)) answer.headers.append(name, value)
   for (const name of PASSED_ON) {
@@ -127,7 +135,7 @@ function allowance({ headers: decided }: Response, { headers, lacksBody }: Allow
     if (value !== undefined) answer.headers.set(name, value)
   }
   // Also empty: some proxies keep the header of the client if the answer has none.
-  for (const name of IDENTITY_HEADERS) answer.headers.set(name, headers.get(name) ?? '')
+  for (const name of names) answer.headers.set(name, headers.get(name) ?? '')
   if (lacksBody) answer.headers.set(UNDECIDED_HEADER, 'body')
   return answer
 }

@@ -58,7 +58,7 @@ export function forwardAuth(definition: ForwardAuthDefinition = {}): Feature {
     variables: forwardAuthVariables,
     problems: { [BODY_ELSEWHERE.code]: BODY_ELSEWHERE },
     conflictsIn: (_, routes) => mistakesInNames(withoutBody, routes as readonly NamedRoute[]),
-    create({ policy: { routes }, config, addressOf, publicUrl }) {
+    create({ policy: { routes, identityHeaders }, config, addressOf, publicUrl }) {
       const { FORWARD_AUTH_HOST: host = DEFAULT_HOST, FORWARD_AUTH_PORT: port = DEFAULT_PORT } =
         readVariables(config, forwardAuthVariables)
       return {
@@ -70,6 +70,7 @@ export function forwardAuth(definition: ForwardAuthDefinition = {}): Feature {
             createDecisions({
               createGateway,
               routes,
+              identityHeaders,
               form,
               withoutBody: new Set(withoutBody),
               addressOf,

@@ -116,6 +116,7 @@ export function createSessions({
         roles: [...new Set([...principal.roles, ...roles])],
         scopes: [],
         audiences: [audience],
+        headers: principal.headers?.map(([name, value]) => [name, value]),
         issuedAtSeconds: atSeconds,
         ...computeTimes(facts, atSeconds),
       }

@@ -1,7 +1,7 @@
 /** The documented questions of proxies, and what a client can do about their answers. */
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { IDENTITY_HEADERS } from '../../../src/origin/identity-headers.ts'
+import { IDENTITY_HEADERS } from '../../../src/validators/identity-headers.ts'
 import { type Door, PROXIES, type Question, STRANGER, startDoor } from './door.ts'
 
 let door: Door

@@ -8,7 +8,10 @@ import { definePolicy } from '../../../src/policy/policy.ts'
 /** Routes whose paths say what they need. */
 export function policyFor(
   definition: SignInDefinition = {},
-  rest: Pick<PolicyDefinition<string, string>, 'maxTokenBytes' | 'maxHeaderBytes' | 'tokens'> = {},
+  rest: Pick<
+    PolicyDefinition<string, string>,
+    'maxTokenBytes' | 'maxHeaderBytes' | 'tokens' | 'identityHeaders'
+  > = {},
 ) {
   const browser = { limits: ['standard'], session: 'browser' } as const
   return definePolicy({

@@ -167,3 +167,30 @@ describe.each(['auto', 'required', 'never'] as const)('with userInfo %s', (userI
     }
   })
 })
+
+test('the claims of a signed-in user reach the origin in the headers of the policy', async () => {
+  const provider = await startSigningProvider()
+  const identityHeaders = { 'X-Auth-Email': 'email', 'X-Auth-Groups': 'groups' }
+  const options = { policy: { identityHeaders } }
+  const gateway = await startGatewayFor([{ provider, name: 'Example' }], options)
+  try {
+    provider.reset()
+    provider.answer.idToken = {
+      email: 'alice@example.com',
+      permissions: ['reader'],
+      roles: ['reader'],
+    }
+    provider.answer.userInfo = json({ sub: 'alice', groups: ['staff', 'admins'] })
+    const agent = createUserAgent()
+    for (let i = 0; i < 2; i++) {
+      await agent.visit(`${gateway.url}/orders`)
+      expect(gateway.reached.at(-1)?.headers).toMatchObject({
+        'x-auth-email': 'alice@example.com',
+        'x-auth-groups': 'staff,admins',
+      })
+    }
+  } finally {
+    await gateway.close()
+    await provider.close()
+  }
+})

@@ -1,0 +1,96 @@
+/** Claims that the origin gets in headers of its own choice. */
+import * as z from 'zod/mini'
+import { superRefine } from './checks.ts'
+import { type ClaimPath, claimPath } from './claim-path.ts'
+
+/** The names of all headers about the caller, with that of the signed assertion. */
+export const IDENTITY_HEADERS = [
+  'subject',
+  'issuer',
+  'client',
+  'tenant',
+  'roles',
+  'scope',
+  'acr',
+  'amr',
+  'time',
+  'assertion',
+].map((name) => `x-auth-${name}`)
+
+/** The headers of proxies that people replace: oauth2-proxy, and Pomerium. */
+const SETS = {
+  'oauth2-proxy': {
+    'X-Forwarded-User': 'sub',
+    'X-Forwarded-Email': 'email',
+    'X-Forwarded-Preferred-Username': 'preferred_username',
+    'X-Forwarded-Groups': 'groups',
+  },
+  pomerium: {
+    'X-Pomerium-Claim-Sub': 'sub',
+    'X-Pomerium-Claim-Email': 'email',
+    'X-Pomerium-Claim-Name': 'name',
+    'X-Pomerium-Claim-Groups': 'groups',
+  },
+} as const
+
+export type IdentityHeaderSet = keyof typeof SETS
+
+/** Claim paths by the name of the header, or the name of a set. */
+export type IdentityHeaders =
+  | IdentityHeaderSet
+  | Readonly<Record<string, string | readonly string[]>>
+
+const MAX_HEADERS = 20
+const MAX_NAME_CHARS = 64
+const NAME = /^[a-z][a-z0-9-]*[a-z0-9]$/i
+
+/** Names that decide about the message, its way or its sender, and not about who the caller is. */
+const OTHER_MEANING =
+  /^(?:(?:accept|access-control|content|if|sec|proxy|cf|x-portcullis)-.*|x-forwarded-(?:for|host|proto|port|method|uri|server|prefix|scheme|ssl)|x-(?:real-ip|request-id|original-.*|consistency-token)|accept|age|authorization|cache-control|connection|cookie2?|date|dpop|early-data|expect|forwarded|from|host|http2-settings|keep-alive|max-forwards|origin|pragma|prefer|range|referer|set-cookie|te|traceparent|tracestate|trailer|transfer-encoding|upgrade|upgrade-insecure-requests|user-agent|via|warning)$/
+
+function mistakeIn(name: string): string | undefined {
+  const lowerCase = name.toLowerCase()
+  if (!NAME.test(name) || name.length > MAX_NAME_CHARS)
+    return `${JSON.stringify(name)} must be letters, digits and hyphens, such as X-Auth-Email`
+  if (IDENTITY_HEADERS.includes(lowerCase)) return `${name} is a header of the gateway itself`
+  if (OTHER_MEANING.test(lowerCase))
+    return `${name} has another meaning; use a name such as X-Auth-Email`
+  return undefined
+}
+
+const record = z.record(z.string(), claimPath).check(
+  superRefine((headers, context) => {
+    const names = Object.keys(headers)
+    if (names.length > MAX_HEADERS)
+      context.addIssue({ code: 'custom', message: `must have at most ${MAX_HEADERS} headers` })
+    for (const [index, name] of names.entries()) {
+      const isTwice = names
+        .slice(0, index)
+        .some((other) => other.toLowerCase() === name.toLowerCase())
+      const message = isTwice ? `${name} is there twice` : mistakeIn(name)
+      if (message !== undefined) context.addIssue({ code: 'custom', message, path: [name] })
+    }
+  }),
+)
+
+/** Does NOT check that a token has the claims. */
+export const identityHeadersSchema = z.pipe(
+  z.transform((value) =>
+    Object.hasOwn(SETS, String(value)) ? SETS[value as IdentityHeaderSet] : value,
+  ),
+  record,
+)
+
+/** Returns the claim paths by the lower-case name of the header. */
+export function readIdentityHeaders(
+  headers: IdentityHeaders | undefined,
+): ReadonlyMap<string, ClaimPath> {
+  if (headers === undefined) return new Map()
+  const paths = typeof headers === 'string' ? SETS[headers] : headers
+  return new Map(
+    Object.entries<string | readonly string[]>(paths).map(([name, path]) => [
+      name.toLowerCase(),
+      typeof path === 'string' ? path : [...path],
+    ]),
+  )
+}
