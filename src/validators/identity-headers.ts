@@ -2,6 +2,7 @@
 import * as z from 'zod/mini'
 import { superRefine } from './checks.ts'
 import { type ClaimPath, claimPath } from './claim-path.ts'
+import { isReserved } from './request-header.ts'
 
 /** The names of all headers about the caller, with that of the signed assertion. */
 export const IDENTITY_HEADERS = [
@@ -46,13 +47,16 @@ const NAME = /^[a-z][a-z0-9-]*[a-z0-9]$/i
 
 /** Names that decide about the message, its way or its sender, and not about who the caller is. */
 const OTHER_MEANING =
-  /^(?:(?:accept|access-control|content|if|sec|proxy|cf|x-portcullis)-.*|x-forwarded-(?:for|host|proto|port|method|uri|server|prefix|scheme|ssl)|x-(?:real-ip|request-id|original-.*|consistency-token)|accept|age|authorization|cache-control|connection|cookie2?|date|dpop|early-data|expect|forwarded|from|host|http2-settings|keep-alive|max-forwards|origin|pragma|prefer|range|referer|set-cookie|te|traceparent|tracestate|trailer|transfer-encoding|upgrade|upgrade-insecure-requests|user-agent|via|warning)$/
+  /^(?:(?:accept|access|content|if|sec|x-original|x-portcullis)-.*|x-forwarded-(?:method|uri|server|prefix|scheme|ssl)|x-real-ip|accept|cache-control|date|forwarded|from|origin|pragma|prefer|range|referer|user-agent|via)$/
+
+const isOfGateway = (name: string): boolean =>
+  name.startsWith('x-auth-') ? IDENTITY_HEADERS.includes(name) : isReserved(name)
 
 function mistakeIn(name: string): string | undefined {
   const lowerCase = name.toLowerCase()
   if (!NAME.test(name) || name.length > MAX_NAME_CHARS)
     return `${JSON.stringify(name)} must be letters, digits and hyphens, such as X-Auth-Email`
-  if (IDENTITY_HEADERS.includes(lowerCase)) return `${name} is a header of the gateway itself`
+  if (isOfGateway(lowerCase)) return `${name} is written by the gateway itself`
   if (OTHER_MEANING.test(lowerCase))
     return `${name} has another meaning; use a name such as X-Auth-Email`
   return undefined
