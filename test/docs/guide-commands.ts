@@ -19,6 +19,7 @@ const BOOKS_PORT = '9000'
 const SHOP_VARIABLES = ['ORDERS', 'CATALOG', 'CATALOG_NEXT', 'CUSTOMERS'].map(
   (name) => `ORIGIN_URL_${name}`,
 )
+const SHOP_POLICY = 'PORTCULLIS_CONFIG=examples/shop/policy.ts'
 const IDP = 'https://idp.example.com'
 const UPSTASH_URL = 'https://example-12345.upstash.io'
 const UPSTASH_TOKEN = 'AbCdEfGhIjKlMnOpQrStUvWxYz'
@@ -89,6 +90,9 @@ export function testCommandsOf(guides: readonly Guide[], isNpxProven = false): v
     const port = String(await freePort())
     const shopPorts: string[] = []
     for (const _ of SHOP_VARIABLES) shopPorts.push(String(await freePort()))
+    const settings = SHOP_VARIABLES.map(
+      (name, at) => `${name}=http://127.0.0.1:${shopPorts[at]}`,
+    ).join(' ')
     const terminal = await openTerminal(
       [
         [GATEWAY_PORT, port],
@@ -99,6 +103,8 @@ export function testCommandsOf(guides: readonly Guide[], isNpxProven = false): v
         // Their default ports may be in use.
         ['npx portcullis redis', 'npx portcullis redis --port 0'],
         ['node examples/shop/api.mjs', `node examples/shop/api.mjs ${shopPorts.join(' ')}`],
+        // Only there: other commands would look for these APIs.
+        [SHOP_POLICY, `${settings} ${SHOP_POLICY}`],
       ],
       {
         PORT: port,
@@ -108,9 +114,6 @@ export function testCommandsOf(guides: readonly Guide[], isNpxProven = false): v
         CI: 'true',
         NO_COLOR: '1',
         WRANGLER_SEND_METRICS: 'false',
-        ...Object.fromEntries(
-          SHOP_VARIABLES.map((name, at) => [name, `http://127.0.0.1:${shopPorts[at]}`]),
-        ),
       },
       proven,
     )

@@ -12,6 +12,7 @@ const KNOWN: Readonly<Record<string, readonly string[]>> = {
   'portcullis.config.ts': ['look-alike-routes'],
   'examples/books/policy.ts': [],
   'examples/configuration/policy.ts': [
+    'login-age',
     'look-alike-routes',
     'observe-mode',
     'unchecked-body',
