@@ -127,3 +127,19 @@ describe('a client with scopes [S38]', () => {
     expect(scopeOf(await gateway.exchange(client, await login()))).toBe('invalid_scope')
   })
 })
+
+test('exchanged and refreshed tokens state the login of the user, and never a newer one [S81]', async () => {
+  const client = await gateway.createClient({ roles: ['clerk'] })
+  const authTime = Math.floor(Date.now() / 1000) - 500
+  const stated = { acr: 'mfa', amr: ['otp'], auth_time: authTime }
+  const first = await gateway.exchange(client, await login(stated))
+  const next = await gateway.refresh(client, first.body.refresh_token)
+  for (const { body } of [first, next]) expect(decodeJwt(body.access_token)).toMatchObject(stated)
+  // What the login does not state, the gateway does not add; nor has a client a login of its own.
+  const unknown = await gateway.exchange(client, await login({ auth_time: String(authTime) }))
+  const own = await gateway.token(client, GRANT)
+  for (const { body } of [unknown, own]) {
+    const { acr, amr, auth_time: time } = decodeJwt(body.access_token)
+    expect([acr, amr, time]).toEqual([undefined, undefined, undefined])
+  }
+})
