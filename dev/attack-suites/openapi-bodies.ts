@@ -9,7 +9,7 @@ const MAX_DOCUMENT_BYTES = 4_000_000
 const MIN_BODY_CHARS = 20
 const MAX_BODY_CHARS = 100_000
 /** At most so many of one document, so that a large one does not decide. */
-const MAX_OF_DOCUMENT = 40
+const MAX_OF_DOCUMENT = 5
 const METHODS = new Set(['get', 'put', 'post', 'delete', 'patch', 'options', 'head'])
 
 /** Returns up to 10,000 requests with different bodies, in the order of the files. */

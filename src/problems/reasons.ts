@@ -24,6 +24,9 @@ export const SIGNATURE_CATEGORIES = [
   'command_injection',
   'ssrf_target',
   'cross_site_scripting',
+  'nosql_injection',
+  'ldap_injection',
+  'template_injection',
 ] as const
 export type SignatureCategory = (typeof SIGNATURE_CATEGORIES)[number]
 

@@ -105,6 +105,8 @@ const ONE_WORD = /^\S{0,50}$/
 const TABLE_CELL = /[\w.-]{1,20}`?\s+\|(?!\|)/y
 /** The rest of such a table's row after two words. In a shell, a pipe at the end is an error. */
 const TABLE_ROW = /[\w.-]{1,20} [\w.-]{1,20}\s+\|\s[^|]*\s\|\s*$/y
+/** The rest of an assignment to a variable of PHP, after its `$`. */
+const ASSIGNED = /\w{1,40}\s{0,4}=(?!=)/y
 /** Capitalized words, because no shell command is written like a name. */
 const TITLE = /^[A-Z][a-z]/
 const WORDLIKE = /^[a-z]{0,40}$/i
@@ -145,6 +147,7 @@ function separatedIn(text: string): number {
 
 /** Returns the rules that match the text after the separator and its disguise. */
 function foundAt(text: string, start: number, end: number, opening: Opening): number {
+  if (text[end - 1] === '$' && matchesAt(ASSIGNED, text, end)) return 0
   const isNamed = matchesAt(NAMED, text, end) || matchesAt(DISGUISED, text, end)
   const isAlone = matchesAt(ALONE, text, end)
   if (!isNamed && !isAlone && !matchesAt(WORDED, text, end)) return 0

@@ -23,7 +23,7 @@ const BIT = bitsOf(SCORES)
 
 /** No rule below matches a text without one of these. */
 const SUSPICIOUS =
-  /<[a-z/!?]|[-+;,*)}|&^]\s{0,2}\(?[a-z]|\bon[a-z]{3,30}\s{0,4}=|script|data|document|\{\{|(?:alert|eval|prompt|confirm)\s{0,2}[(`]|\.innerhtml|fromcharcode/i
+  /<[a-z/!?]|[-+;,*)}|&^]\s{0,2}\(?[a-z]|\bon[a-z]{3,30}\s{0,4}=|script|data|document|\{\{|(?:alert|eval|prompt|confirm)\)?\s{0,2}(?:[(`]|\?\.|\.\s{0,2}(?:call|apply))|\.innerhtml|fromcharcode/i
 /** The name of an element. Some parsers accept `/` and control characters as its end. */
 const ELEMENT = /[/\s]{0,4}([a-z][a-z0-9:-]{0,40})(?=$|[\s/>"'<=+(])/iy
 /** One attribute of a tag with its value, and the separator before it. */
@@ -47,7 +47,7 @@ const brokenUp = (scheme: string) => [...scheme].join(GAP)
 const RUNS = anyOf(
   'i',
   `^[^a-z]{0,20}(?:${brokenUp('java')}|${brokenUp('vb')}|live)${GAP}${brokenUp('script:')}` +
-    String.raw`\s{0,4}(?:[\w$.]{1,40}\s{0,2}[(=[\x60;]|[/({[!'"\x60%\\+;~-]|\w{1,20}$)`,
+    String.raw`\s{0,4}(?:[\w$.]{1,40}\s{0,2}[(=[\x60;]|[/({[!'"\x60\\+;~-]|%(?!20)|\w{1,20}$)`,
   `^[^a-z]{0,20}data:${oneOf(
     String.raw`text\/html text\/xml application\/xhtml image\/svg text\/javascript`,
     String.raw`application\/javascript ;base64 ,`,
@@ -72,11 +72,20 @@ const QUOTE_THEN_CALL = anyOf(
     ) +
     String.raw`\s{0,2}(?:[.([\x60=]|\?\.)`,
 )
+/** A call that is spelled to avoid filters, at the start of a value; code also has the plain form. */
+const DISGUISED_CALL = anyOf(
+  'i',
+  String.raw`^[\s;(!+~"'\x60]*(?:alert|prompt|confirm|eval)\)?\s{0,2}(?:\.\s{0,2}(?:call|apply)|\?\.)\s{0,2}\(`,
+  String.raw`^[\s;!+~"'\x60]*\(\s{0,2}(?:alert|prompt|confirm|eval)\s{0,2}\)\s{0,2}[(\x60]`,
+  String.raw`\beval\s{0,2}\(\s{0,2}(?:atob|unescape|string\.fromcharcode)\s{0,2}\(`,
+  String.raw`^[\s;(!+~]*document\s{0,2}\[\s{0,2}["'\x60](?:cookie|domain|write)["'\x60]`,
+)
 const SCRIPT_END = /<\/script[\s/>]/i
 const IN_TEMPLATE = anyOf(
   'i',
   String.raw`constructor(?:\.|\[['"]?|['"]\]\[?['"]?)\s{0,2}(?:constructor|prototype)`,
   String.raw`\{\{[^{}]{0,80}(?:constructor|\$eval|\$on\.|__proto__|alert\s{0,2}\()`,
+  String.raw`\.constructor\s{0,2}\(\s{0,2}["'][^"']{0,80}["']\s{0,2}\)\s{0,2}\(`,
   String.raw`['"]constructor['"]\]\s{0,2}\(|\$\{\s{0,2}(?:alert|prompt|confirm|eval)\s{0,2}[(\x60]`,
 )
 const SINKS =
@@ -89,7 +98,8 @@ export const crossSiteScripting: SignatureSet = {
     if (!SUSPICIOUS.test(text)) return 0
     let found = RUNS.test(text) ? BIT.script_url : 0
     if (QUOTE_THEN_HANDLER.test(text) || BARE_HANDLER.test(text)) found |= BIT.attribute_break_out
-    if (QUOTE_THEN_CALL.test(text) || SCRIPT_END.test(text)) found |= BIT.script_break_out
+    if (QUOTE_THEN_CALL.test(text) || SCRIPT_END.test(text) || DISGUISED_CALL.test(text))
+      found |= BIT.script_break_out
     if (IN_TEMPLATE.test(text)) found |= BIT.template
     if (SINKS.test(text)) found |= BIT.sink
     let at = text.indexOf('<')

@@ -6,14 +6,19 @@ import type { VerdictCache } from './verdict-cache.ts'
 type Received = ReadonlyMap<string, string>
 
 /** Rules for hosts inside a network: `Referer` and `X-Forwarded-Host` name such hosts in an intranet. */
-const ABOUT_HOSTS = SIGNATURES.filter(({ category }) => category === 'ssrf_target').reduce(
+const HOST_RULES = new Set<string>([
+  'ssrf_target.metadata',
+  'ssrf_target.internal',
+  'ssrf_target.development',
+])
+const ABOUT_HOSTS = SIGNATURES.filter(({ id }) => HOST_RULES.has(id)).reduce(
   (bits, { bit }) => bits | bit,
   0,
 )
 
 /**
  * Creates the search of the headers with these names, `x-*` for all that start with `x-`. Does not
- * apply the rules of `ssrf_target`.
+ * apply the rules for hosts.
  */
 export function createHeaderSearch(names: readonly string[], cache: VerdictCache) {
   const lowerCase = names.map((name) => name.toLowerCase())

@@ -41,10 +41,13 @@ export function createSignatureJudge(definition: SignaturesDefinition): Signatur
 /** Matches most paths. They contain nothing that a signature could match. */
 const PLAIN_PATH = /^[\w/.~-]*$/
 
+/** A segment that could be Base64. */
+const LONG_SEGMENT = /[\w-]{12}/
+
 /** Scans the decoded segments of a URL's path. Does NOT refuse a path: `canonicalPath` does. */
 function addPath(url: string, requestScan: RequestScan): void {
   const path = pathOf(url)
-  if (PLAIN_PATH.test(path)) return
+  if (PLAIN_PATH.test(path) && !LONG_SEGMENT.test(path)) return
   for (const segment of path.split('/')) requestScan.add(decoded(segment))
 }
 

@@ -15,7 +15,8 @@ const MAX_PATH_CHARS = 4_096
 const DEEP = 5
 const NOTABLE_DEPTH = 3
 /** No rule below matches a text without one of these. */
-const SUSPICIOUS = /\.\.|%|[/\\](?:etc|proc|windows|winnt|var|root|home|self)[/\\]|^[a-z]:[/\\]/i
+const SUSPICIOUS =
+  /\.\.|%|\$[/\\]|[/\\](?:etc|proc|windows|winnt|var|root|home|self)[/\\]|^[a-z]:[/\\]/i
 const CLIMBS = /\.\.[/\\]/g
 /** A path at the start of a value. It contains no spaces, except in Windows' own folder names. */
 const LEADING_PATH = /^[^\s<>"'`]{1,4096}(?: files(?: \(x86\))?[/\\][^\s<>"'`]{0,4096})?/i
@@ -55,6 +56,8 @@ const ABSOLUTE = anyOf(
       String.raw`var[/\\]log[/\\](?:apache|httpd|nginx|auth|mail|syslog|messages)`,
     ),
 )
+/** A share for administrators of a Windows machine. */
+const ADMIN_SHARE = /^[/\\]{2}[\w.:[\]-]{1,255}[/\\](?:[a-z]|admin)\$[/\\]/i
 /** Encodings of a dot and of a path separator that decoders have accepted. */
 const ODD_DOT = oneOf('%2e %252e %c0%[a2]e %e0%80%ae %uff0e')
 const ODD_SEPARATOR = oneOf(
@@ -82,7 +85,8 @@ export const pathTraversal: SignatureSet = {
     if (depth >= DEEP) found |= BIT.deep_climb
     else if (depth >= NOTABLE_DEPTH) found |= BIT.climb
     if (depth > 0 && FILES.test(path)) found |= BIT.climb_to_target
-    if (ABSOLUTE.test(path) && path.length >= text.trimEnd().length) found |= BIT.target
+    if ((ABSOLUTE.test(path) || ADMIN_SHARE.test(path)) && path.length >= text.trimEnd().length)
+      found |= BIT.target
     return found
   },
 }

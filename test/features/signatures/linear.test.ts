@@ -90,6 +90,18 @@ describe('the cost of a hostile text is bounded [S63]:', () => {
     '0x',
     '(((1)))',
     "'||",
+    '{{',
+    '${${',
+    '{{__class__',
+    '|filter(',
+    '$ne',
+    '[$ne',
+    "';",
+    '(&(!(',
+    ')(a=',
+    'a:1.',
+    'PHNj',
+    'a\\b$',
   ])('a text of only %j is read in linear time', (unit) => {
     for (const opening of ['', "x' or ", '<a ', '1;'])
       expect(['string', 'undefined']).toContain(

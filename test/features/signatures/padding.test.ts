@@ -86,6 +86,7 @@ test('the same padding in harmless texts is not an attack', () => {
     `| node error${' '.repeat(9)}| emits${' '.repeat(100)}|`,
     `first line\n${' '.repeat(200)}second; line`,
     `a${';'.repeat(1_000)}b`,
+    `<?php\n\n$curl = curl_init();\n${' '.repeat(100)}$sort = 1;`,
     `${'-'.repeat(80)}\nOr else: 1 or 2\n${'='.repeat(80)}`,
     `it's ${'a'.repeat(500)}; "date" and time`,
     'Accept: text/*, image/*;q=0.8, */*',

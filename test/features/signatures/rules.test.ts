@@ -24,6 +24,7 @@ const TEXTS: Readonly<Record<string, readonly [matched: string, passed: string]>
   'ssrf_target.internal': ['http://user@10.1:8080/', 'http://10.example:8080/'],
   'ssrf_target.development': ['http://localhost:3000/', 'http://localhost.example:3000/'],
   'ssrf_target.wrapper': ['gopher://a:25/_', 'gopher: a rodent'],
+  'ssrf_target.callback': ['see a1.oastify.com', 'see oastify.com'],
   'cross_site_scripting.script': ['<ScRiPt/x>', '<scripture>'],
   'cross_site_scripting.handler': ['<b onclick=go()>', '<b once=1>'],
   'cross_site_scripting.script_url': ['java\tscript:alert(1)', 'JavaScript: The Good Parts'],
@@ -32,6 +33,10 @@ const TEXTS: Readonly<Record<string, readonly [matched: string, passed: string]>
   'cross_site_scripting.script_break_out': ["'-alert(1)-'", "'-alert-'"],
   'cross_site_scripting.template': ['{{constructor.constructor()}}', '{{name}} (constructor)'],
   'cross_site_scripting.sink': ['(document.cookie)', '(documented cookie)'],
+  'nosql_injection.operator': ['user[$ne]', 'user[ne], $ne'],
+  'nosql_injection.script': ["';return true", "it's; return it"],
+  'ldap_injection.filter': ['*)(uid=*', 'group A) (n=20)'],
+  'template_injection.expression': ['${7*7}', '${a*b}'],
 }
 
 /** Returns the ids of the rules that a text matches. */
@@ -43,8 +48,8 @@ function matchedBy(text: string): string[] {
 test('every rule has a text here and its own bit', () => {
   expect(Object.keys(TEXTS)).toEqual(SIGNATURES.map(({ id }) => id))
   expect(new Set(SIGNATURES.map(({ bit }) => bit)).size).toBe(SIGNATURES.length)
-  // More rules would exceed small integers.
-  expect(SIGNATURES.length).toBeLessThanOrEqual(30)
+  // Operators of bits have 32.
+  expect(SIGNATURES.length).toBeLessThanOrEqual(32)
 })
 
 describe('a rule matches its attack and not the similar text [S63]:', () => {
@@ -66,6 +71,15 @@ describe('padding does not hide an attack [S63]:', () => {
     ['text', `${pad('harmless ')}<svg onload=alert(1)>`, 'cross_site_scripting.handler'],
     ['steps', `${pad('../')}etc/passwd`, 'path_traversal.deep_climb'],
     ['a line separator', '\u20281 union select a from b', 'sql_injection.break_out'],
+    ['a name', `${pad('a')}[$ne]`, 'nosql_injection.operator'],
+    ['text before a script', `${pad('a ')}';return true`, 'nosql_injection.script'],
+    ['text before a filter', `${pad('a')})(uid=*`, 'ldap_injection.filter'],
+    ['text before an expression', `${pad('a ')}{{7*7}}`, 'template_injection.expression'],
+    [
+      'text in an expression',
+      `{{${pad('a ')}x.__class__.__mro__}}${pad(' ')}{{ x.__class__ }}`,
+      'template_injection.expression',
+    ],
     ['a paragraph separator', '\u2029..\u2029exec xp_cmdshell dir', 'sql_injection.effect'],
   ])('%s', (_, text, id) => {
     expect(matchedBy(text)).toContain(id)

