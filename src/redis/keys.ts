@@ -162,6 +162,10 @@ export const signalKeys = ({ prefix }: Prefix) => ({
   signalEvent: `${prefix}signal-event:`,
   /** The last event that disabled or enabled a subject. Issuer and subject follow. */
   signalAccount: `${prefix}signal-account:`,
+  /** The users with an e-mail address or a phone number; a hash follows. */
+  signalContact: `${prefix}signal-contact:`,
+  /** The hashes of the contacts of a user. Issuer and subject follow. */
+  signalContactsOf: `${prefix}signal-contacts-of:`,
   /** Exists while a transmitter must not be polled again; a hash follows. */
   signalPoll: `${prefix}signal-poll:`,
 })

@@ -16,6 +16,7 @@ const USED_FEATURES = {
   openapi: ['authorization-server'],
   operators: ['authorization-server', 'plans'],
   'sign-in': ['introspection'],
+  signals: ['sign-in'],
 }
 
 /** Folders of adapters: each talks to one system outside the isolate. */

@@ -16,6 +16,8 @@ import type { SignInSettings } from './schema.ts'
 export interface IdToken {
   /** The claims of the token alone. */
   readonly payload: Payload
+  /** With those that `findMore` has found. */
+  readonly claims: Payload
   readonly principal: Principal
 }
 
@@ -86,7 +88,7 @@ export function createIdTokenVerifier({
     }
     const principal = await check(claims)
     // Many providers name the client only in `aud`. A cutoff of the client must find its sessions.
-    return { payload, principal: { ...principal, client } }
+    return { payload, claims, principal: { ...principal, client } }
   }
 
   return async function verifyIdToken(text, use = {}) {

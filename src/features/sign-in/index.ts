@@ -13,6 +13,7 @@ import { type IssuerConfig, idTokenAlgorithmOf } from '../../validators/issuer.t
 import { issuerClientsOf, issuerClientVariables } from '../../validators/issuer-client.ts'
 import { browserSession } from './browser-session.ts'
 import { callbackNameOf } from './callback.ts'
+import { CONTACT_OBSERVER } from './contacts.ts'
 import {
   DEFAULT_REQUESTS_PER_MINUTE,
   DEFAULT_TERMS,
@@ -115,10 +116,15 @@ function createContribution(definition: SignInDefinition, parts: FeatureParts): 
   const readUser = createSessionReader({ admission, references })
   const renderPage = createPages(theme)
   const cookies = [SESSION_COOKIE, `${LOGIN_COOKIE_PREFIX}*`]
+  async function open(...login: Parameters<typeof sessions.open>): Promise<string> {
+    const [{ principal, contacts = {} }] = login
+    await CONTACT_OBSERVER.of(parts)?.(principal, contacts)
+    return sessions.open(...login)
+  }
   const routes = signInRoutes({
     providers,
     logins: createLogins({ providers, store }),
-    sessions,
+    sessions: { ...sessions, open },
     providerSessions,
     readUser,
     renderPage,

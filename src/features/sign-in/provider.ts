@@ -14,6 +14,7 @@ import type { IssuerClient } from '../../validators/issuer-client.ts'
 import { authenticateRequest } from '../introspection/client-authentication.ts'
 import { authorizationUrl } from './authorization-request.ts'
 import { callbackPathOf, namesItself } from './callback.ts'
+import { contactsIn, type VerifiedContacts } from './contacts.ts'
 import { createIdTokenVerifier } from './id-token.ts'
 import { type LogoutToken, logoutIn } from './logout-token.ts'
 import { boundedFetch, classifyFailure, unavailable } from './provider-call.ts'
@@ -56,6 +57,8 @@ export interface Login {
   readonly providerSession: string | undefined
   /** How and when the user authenticated. */
   readonly facts: LoginFacts
+  /** Default: none. */
+  readonly contacts?: VerifiedContacts
 }
 
 export interface LoginSecrets {
@@ -268,7 +271,7 @@ export function createProvider({
       }
       const { idToken, accessToken, refreshToken } = tokens
       if (idToken === undefined) throw signInRefused('id_token_missing')
-      const { payload, principal } = await idTokens(idToken, {
+      const { payload, claims, principal } = await idTokens(idToken, {
         nonce,
         waitUntil,
         findMore: (subject) =>
@@ -282,6 +285,7 @@ export function createProvider({
         // A logout token names `sid`, whatever claim the issuer is configured with.
         providerSession: textIn(payload, 'sid') ?? principal.session,
         facts: principal.login ?? {},
+        contacts: contactsIn(claims),
       }
       if (maxAgeSeconds !== undefined) refuseOldLogin(payload, login, maxAgeSeconds)
       // Otherwise the browser would be sent to the provider again and again.

@@ -10,6 +10,7 @@ import { admit } from '../../middleware/admit.ts'
 import { MAX_FIELD_CHARS } from '../../middleware/context.ts'
 import type { PolicyLimit } from '../../policy/policy.ts'
 import { parseConfiguration } from '../../validators/configuration.ts'
+import { CONTACT_OBSERVER } from '../sign-in/contacts.ts'
 import { createAccessToken } from './access-token.ts'
 import {
   DEFAULT_MAX_AGE_SECONDS,
@@ -20,6 +21,7 @@ import {
 import { eventFields } from './event-fields.ts'
 import { createPoll } from './poll.ts'
 import { createReceiver, OUTCOMES, type Reception } from './receiver.ts'
+import { createContactIndex } from './redis/contact-index.ts'
 import { createSignalStore } from './redis/signal-store.ts'
 import { SIGNAL_REFUSED } from './refused.ts'
 import { signalOperations, signalRoutes } from './routes.ts'
@@ -29,6 +31,7 @@ import {
   type TransmitterInput,
   transmitterSecretsOf,
 } from './schema.ts'
+import type { Contact } from './subject.ts'
 import { createTransmitters } from './transmitter.ts'
 
 export type { SignalAction } from './action.ts'
@@ -93,9 +96,10 @@ function createContribution(
   const { issuers, publicUrl } = config
   const secrets = transmitterSecretsOf(config)
   const transmitters = createTransmitters({ definitions, issuers, publicUrl, secrets, watch, now })
+  const life = longestLifeSeconds(policy, config).access
   const store = createSignalStore({
     redis,
-    cutoffLifeSeconds: longestLifeSeconds(policy, config).access,
+    cutoffLifeSeconds: life,
     eventLifeSeconds: Math.max(
       ...definitions.map(({ maxAgeSeconds }) => maxAgeSeconds ?? DEFAULT_MAX_AGE_SECONDS),
     ),
@@ -115,7 +119,17 @@ function createContribution(
     counters.set(series, add)
     add(1)
   }
-  const receiver = createReceiver({ transmitters, store, now })
+  const contacts = createContactIndex({ redis, lifeSeconds: life, now })
+  const named = new Set(transmitters.flatMap(({ subjectsOf }) => subjectsOf))
+  CONTACT_OBSERVER.offer(parts, async ({ issuer, subject }, verified) => {
+    if (!named.has(issuer)) return
+    const { email, phone_number: phone } = verified
+    const found: Contact[] = []
+    if (email !== undefined) found.push({ kind: 'email', issuer, value: email })
+    if (phone !== undefined) found.push({ kind: 'phone_number', issuer, value: phone })
+    await contacts.add(found, subject)
+  })
+  const receiver = createReceiver({ transmitters, store, contacts, now })
   const app = signalRoutes({
     receiver,
     admitTransmitter: admit({ admission, limits: [limit], now }),

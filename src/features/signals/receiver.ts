@@ -1,11 +1,12 @@
 /** Receives security events: verifies them, decides their effects, and applies these once. */
 import type { WaitUntil } from '../../access/principal.ts'
 import type { SignalAction } from './action.ts'
+import type { ContactIndex } from './contact-index.ts'
 import { effectsOf, type SignalEffect } from './effects.ts'
 import { eventNameOf, narrows, VERIFICATION } from './event-types.ts'
 import { type SecurityEvent, type SignalledEvent, verifySecurityEvent } from './security-event.ts'
 import type { EffectOutcome, SignalStore } from './signal-store.ts'
-import { type SubjectMistake, subjectIn } from './subject.ts'
+import { type Named, type SubjectMistake, subjectIn } from './subject.ts'
 import type { Transmitter } from './transmitter.ts'
 
 /**
@@ -17,6 +18,7 @@ import type { Transmitter } from './transmitter.ts'
  * - `observed`: the policy, or the event itself, demands no effect.
  * - `ignored`: its type is not known.
  * - `verified`: it only shows that the stream works.
+ * - `unknown_subject`: no user with this e-mail address or phone number has signed in.
  * - `foreign_subject`, `unsupported_subject`: it is about no subject of this transmitter.
  */
 export const OUTCOMES = [
@@ -26,6 +28,7 @@ export const OUTCOMES = [
   'observed',
   'ignored',
   'verified',
+  'unknown_subject',
   'foreign_subject',
   'unsupported_subject',
 ] as const
@@ -58,7 +61,8 @@ export interface Receiver {
 
 export interface ReceiverOptions {
   readonly transmitters: readonly Transmitter[]
-  readonly store: SignalStore
+  readonly store: Pick<SignalStore, 'apply'>
+  readonly contacts: Pick<ContactIndex, 'find' | 'forget'>
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
@@ -66,13 +70,41 @@ export interface ReceiverOptions {
 /** Of clocks and retries. */
 const MARGIN_SECONDS = 60
 
-export function createReceiver({ transmitters, store, now }: ReceiverOptions): Receiver {
+export function createReceiver(options: ReceiverOptions): Receiver {
+  const { transmitters, store, contacts, now } = options
+
+  async function planOf(
+    { type, payload, subject, atSeconds }: SignalledEvent,
+    transmitter: Transmitter,
+  ): Promise<Plan> {
+    const none = { type, action: undefined, effects: [], purged: [] }
+    if (type === VERIFICATION) return { ...none, outcome: 'verified' }
+    const name = type.includes(':') ? eventNameOf(type) : undefined
+    if (name === undefined) return { ...none, outcome: 'ignored' }
+    const action = narrows(name, payload) ? transmitter.actions[name] : 'observe'
+    const named = subjectIn(subject, transmitter)
+    if (typeof named === 'string') return { ...none, action, outcome: MISTAKES[named] }
+    if (action === 'observe') return { ...none, action, outcome: 'observed' }
+    const found = await contacts.find(named.contacts)
+    const users = [
+      ...named.users,
+      ...found.map(({ issuer, subject: value }): Named => ({ kind: 'subject', issuer, value })),
+    ]
+    return {
+      type,
+      action,
+      effects: effectsOf(action, { ...named, users }, atSeconds),
+      purged: name === 'account-purged' ? users : [],
+      outcome: named.contacts.length > 0 ? 'unknown_subject' : 'unsupported_subject',
+    }
+  }
+
   return {
     async receive(text, isAllowed, waitUntil) {
       const nowSeconds = Math.floor(now() / 1000)
       const event = await verifySecurityEvent(text, transmitters, isAllowed, nowSeconds, waitUntil)
       const { transmitter, id, events } = event
-      const plans = events.map((each) => planOf(each, transmitter))
+      const plans = await Promise.all(events.map((each) => planOf(each, transmitter)))
       const effects = plans.flatMap((plan) => plan.effects)
       const outcomes =
         effects.length === 0
@@ -84,6 +116,12 @@ export function createReceiver({ transmitters, store, now }: ReceiverOptions): R
               cutoffSeconds: cutoffOf(event, nowSeconds),
               effects,
             })
+      // Last, because an event that is sent again must find them.
+      await contacts.forget(
+        plans
+          .flatMap(({ purged }) => purged)
+          .map(({ issuer, value }) => ({ issuer, subject: value })),
+      )
       return { transmitter: transmitter.issuer, id, events: conclude(plans, outcomes) }
     },
   }
@@ -91,24 +129,10 @@ export function createReceiver({ transmitters, store, now }: ReceiverOptions): R
 
 interface Plan extends Omit<ReceivedEvent, 'outcome'> {
   readonly effects: readonly SignalEffect[]
+  /** Users whose account no longer exists. */
+  readonly purged: readonly Named[]
   /** Of an event without effects. */
   readonly outcome: SignalOutcome
-}
-
-function planOf(
-  { type, payload, subject, atSeconds }: SignalledEvent,
-  transmitter: Transmitter,
-): Plan {
-  const none = { type, action: undefined, effects: [] }
-  if (type === VERIFICATION) return { ...none, outcome: 'verified' }
-  const name = type.includes(':') ? eventNameOf(type) : undefined
-  if (name === undefined) return { ...none, outcome: 'ignored' }
-  const action = narrows(name, payload) ? transmitter.actions[name] : 'observe'
-  const named = subjectIn(subject, transmitter)
-  if (typeof named === 'string') return { ...none, action, outcome: MISTAKES[named] }
-  const effects = effectsOf(action, named, atSeconds)
-  const outcome = action === 'observe' ? 'observed' : 'unsupported_subject'
-  return { type, action, effects, outcome }
 }
 
 const MISTAKES: Readonly<Record<SubjectMistake, SignalOutcome>> = {
