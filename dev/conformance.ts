@@ -37,6 +37,7 @@ if (!folder && !running) {
   console.log('conformance: CONFORMANCE_SUITE is not set: nothing to run (docs/conformance.md)')
   process.exit(0)
 }
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
 // The suite has a certificate that signs itself. Everything is on this machine.
 process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
 const [wantedPlan = '', wantedModule = ''] = process.argv.slice(2)

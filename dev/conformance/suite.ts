@@ -70,14 +70,18 @@ async function databaseOf({ database, java }: SuiteOptions, ends: (() => void)[]
 function run(command: string, parameters: readonly string[], ends: (() => void)[]): ChildProcess {
   const child = spawn(command, parameters, { stdio: 'ignore' })
   child.on('error', () => {})
-  ends.push(() => child.kill())
+  const end = () => child.kill()
+  process.once('exit', end)
+  ends.push(end)
   return child
 }
 
 /** Resolves when a server responds. The suite waits for its database by itself. */
 async function answers(url: string, suite: ChildProcess): Promise<void> {
+  // Otherwise it redirects to a URL with TLS.
+  const headers = { 'x-forwarded-proto': 'https' }
   for (let second = 0; second < START_SECONDS && suite.exitCode === null; second++) {
-    const response = await fetch(url).catch(() => undefined)
+    const response = await fetch(url, { headers }).catch(() => undefined)
     if (response?.ok === true) return
     await delay(1_000)
   }
