@@ -13,7 +13,7 @@ import { serve } from '../../src/runtimes/node/index.ts'
 import { startWorkerd } from '../origin/workerd.ts'
 import { startHttpServer } from './http-server.ts'
 import { createKey, ISSUER, mint, type TestKey, type TokenOptions } from './issuer.ts'
-import { freePort, ROOT, run } from './process.ts'
+import { freePort, ROOT, type Running, run } from './process.ts'
 import { redisVars, startTestRedis } from './redis.ts'
 
 export const PUBLIC_URL = 'https://gateway.test'
@@ -121,7 +121,10 @@ export async function startGateway(options: GatewayOptions = {}) {
     UPSTASH_REDIS_REST_TOKEN: undefined,
     REDIS_URL: redis.redisUrl,
   }
-  const ofServer: Variables = { ...environment, ...(protocol === 'resp' && overResp) }
+  const ofServer: Variables = {
+    ...environment,
+    ...(protocol === 'resp' && { ...overResp, ...options.variables }),
+  }
   const started: Server[] = []
   async function start(at: number): Promise<Server> {
     const server = await startServer({ ...options, runtime }, ofServer, at)
@@ -164,16 +167,15 @@ export async function startGateway(options: GatewayOptions = {}) {
   }
 }
 
-type Program = Awaited<ReturnType<typeof run>>
-
 /** A gateway that listens. */
 export interface Server {
   readonly url: string
-  readonly running?: Program
+  readonly running?: Running
   stop(): Promise<unknown>
 }
 
-async function startServer(
+/** Starts a gateway on one runtime with these variables. */
+export async function startServer(
   { runtime, policy, entry = '' }: GatewayOptions,
   environment: Variables,
   port: number,
@@ -189,8 +191,6 @@ async function startServer(
     return { url, running, stop: running.stop }
   }
   if (policy === undefined) throw new Error('a server in this process needs a policy')
-  // Otherwise events are written to the output.
-  const env = { AUDIT_STREAM: 'redis', ...vars, AUDIT_DATABASE: undefined }
-  const server = await serve({ policy, env, port, graceMs: 1_000 })
+  const server = await serve({ policy, env: vars, port, graceMs: 1_000 })
   return { url, stop: () => server.close() }
 }

@@ -4,16 +4,12 @@ import { WebSocket } from 'ws'
 import { createRevocations } from '../../src/access/revocation/redis/revocations.ts'
 import { createApiKeys } from '../../src/access/tokens/redis/api-keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
-import { serve } from '../../src/runtimes/node/index.ts'
-import { createKey, ISSUER, mint } from '../harness/issuer.ts'
-import { freePort } from '../harness/process.ts'
-import { redisVars, startTestRedis } from '../harness/redis.ts'
+import { RUNTIMES, startGateway } from '../harness/gateway.ts'
 import { dial } from '../origin/wire.ts'
-import { startWorkerd } from '../origin/workerd.ts'
 import { startStreamOrigin } from './origin.ts'
 import { streamPolicy } from './policy.ts'
 
-export const RUNTIMES = ['workerd', 'Node'] as const
+export { RUNTIMES }
 export type StreamRuntimeName = (typeof RUNTIMES)[number]
 
 /** What a client has received of a response. */
@@ -34,34 +30,21 @@ export interface ClosedSocket {
 export type StreamGateway = Awaited<ReturnType<typeof startStreamGateway>>
 
 export async function startStreamGateway(runtime: StreamRuntimeName, maxStalenessMs = 0) {
-  const redis = await startTestRedis()
-  await redis.direct.flushall()
   const origin = await startStreamOrigin()
-  const port = await freePort()
-  const url = `http://127.0.0.1:${port}`
-  const [key, signing] = [await createKey('idp'), await createKey('gateway')]
-  const vars = {
-    ...redisVars(redis),
-    PUBLIC_URL: url,
-    ORIGIN_URL: origin.url,
-    SIGNING_KEYS: JSON.stringify({ keys: [signing.privateJwk] }),
-    ISSUERS: JSON.stringify([{ issuer: ISSUER, audience: url, jwks: { keys: [key.publicJwk] } }]),
-  }
-  const running = await start()
+  const gateway = await startGateway({
+    runtime,
+    policy: streamPolicy(maxStalenessMs),
+    entry: join(import.meta.dirname, 'worker.ts'),
+    publicUrl: 'own',
+    signs: true,
+    origin,
+    variables:
+      runtime === 'workerd'
+        ? { MAX_STALENESS_MS: String(maxStalenessMs) }
+        : { TRUSTED_PROXIES: '127.0.0.1' },
+  })
+  const { redis, port, url } = gateway
   const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
-
-  async function start(): Promise<{ stop(): Promise<void> }> {
-    if (runtime === 'workerd')
-      return startWorkerd({
-        entry: join(import.meta.dirname, 'worker.ts'),
-        vars: { ...vars, MAX_STALENESS_MS: String(maxStalenessMs) },
-        port,
-      })
-    const env = { ...vars, AUDIT_DATABASE: undefined, TRUSTED_PROXIES: '127.0.0.1' }
-    const policy = streamPolicy(maxStalenessMs)
-    const server = await serve({ policy, env, port, graceMs: 1_000 })
-    return { stop: () => server.close() }
-  }
 
   /** The client's address, as each runtime receives it. */
   const addressFields = (address: string) => ({
@@ -77,7 +60,7 @@ export async function startStreamGateway(runtime: StreamRuntimeName, maxStalenes
     origin,
     revocations: createRevocations(rest, Date.now),
     apiKeys: createApiKeys({ redis: rest, publicUrl: url, now: Date.now }),
-    token: (claims: object = {}) => mint(key, { claims: { aud: url, ...claims } }),
+    token: (claims: object = {}) => gateway.token({ claims: { ...claims } }),
 
     /** Sends a request and returns when its response has begun. */
     async open(
@@ -131,11 +114,7 @@ export async function startStreamGateway(runtime: StreamRuntimeName, maxStalenes
       return { socket, closed }
     },
 
-    async close() {
-      await running.stop()
-      await origin.close()
-      await redis.close()
-    },
+    close: gateway.close,
   }
 }
 

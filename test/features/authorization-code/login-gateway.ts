@@ -1,9 +1,6 @@
 /** A gateway with the authorization code flow whose users sign in at a real provider. */
-import { serve } from '../../../src/runtimes/node/index.ts'
+import { startGateway } from '../../harness/gateway.ts'
 import { freePort } from '../../harness/process.ts'
-import { redisVars, startTestRedis } from '../../harness/redis.ts'
-import { startHttpOrigin } from '../../origin/origin-server.ts'
-import { startWorkerd } from '../../origin/workerd.ts'
 import { privateJwk } from '../authorization-server/gateway.ts'
 import { policy } from './code-policy.ts'
 
@@ -18,52 +15,30 @@ export async function startLoginGateway<Provider extends LoginProvider>(
   runtime: 'Node' | 'workerd',
   startAt: (gatewayUrl: string) => Promise<Provider>,
 ) {
-  const redis = await startTestRedis()
-  await redis.direct.flushall()
   const port = await freePort()
-  const url = `http://127.0.0.1:${port}`
-  const provider = await startAt(url)
-  const origin = await startHttpOrigin((_request, response) => response.end('[]'))
-  const vars = {
-    ...redisVars(redis),
-    PUBLIC_URL: url,
-    ORIGIN_URL: `http://127.0.0.1:${origin.port}`,
-    SIGNING_KEYS: JSON.stringify({ keys: [privateJwk('es', 'ES256', 'ec')] }),
-    ISSUERS: JSON.stringify([{ issuer: provider.issuer, audience: url, algorithms: ['ES256'] }]),
-    ISSUER_CLIENTS: JSON.stringify([
-      {
-        issuer: provider.issuer,
-        id: provider.client.id,
-        secret: provider.client.secret,
-        signIn: { name: 'Example', scope: 'openid profile' },
-      },
-    ]),
-  }
-  const stop =
-    runtime === 'workerd'
-      ? (
-          await startWorkerd({
-            entry: 'test/features/authorization-code/code-worker.ts',
-            vars,
-            port,
-          })
-        ).stop
-      : (
-          await serve({
-            policy: policy(),
-            env: { ...vars, AUDIT_DATABASE: undefined },
-            port,
-            graceMs: 1_000,
-          })
-        ).close
+  const provider = await startAt(`http://127.0.0.1:${port}`)
+  const { issuer, client } = provider
+  const { id, secret } = client
+  const gateway = await startGateway({
+    runtime,
+    policy: policy(),
+    entry: 'test/features/authorization-code/code-worker.ts',
+    port,
+    publicUrl: 'own',
+    issuers: () => [{ issuer, audience: `http://127.0.0.1:${port}`, algorithms: ['ES256'] }],
+    variables: {
+      SIGNING_KEYS: JSON.stringify({ keys: [privateJwk('es', 'ES256', 'ec')] }),
+      ISSUER_CLIENTS: JSON.stringify([
+        { issuer, id, secret, signIn: { name: 'Example', scope: 'openid profile' } },
+      ]),
+    },
+  })
   return {
-    url,
+    url: gateway.url,
     provider,
-    reached: origin.requests,
+    reached: gateway.requests,
     async close() {
-      await stop()
-      await Promise.all([origin.close(), provider.close()])
-      await redis.close()
+      await Promise.all([gateway.close(), provider.close()])
     },
   }
 }

@@ -8,12 +8,12 @@ import { createUserAgent, type UserAgent } from './user-agent.ts'
 
 let gateway: SignInGateway
 /** A second gateway with the same Redis, on the other runtime. */
-let second: { readonly url: string; stop(): Promise<void> }
+let second: { readonly url: string; stop(): Promise<unknown> }
 let browser: UserAgent
 beforeAll(async () => {
   gateway = await startGateway({ accessTokenSeconds: 1 })
   const port = await freePort()
-  const running = await startOn('workerd', { definition: {}, vars: gateway.vars, port })
+  const running = await startOn('workerd', gateway.vars, port)
   second = { url: `http://127.0.0.1:${port}`, stop: () => running.stop() }
 })
 afterAll(async () => {
@@ -188,7 +188,7 @@ describe('refreshed tokens', () => {
     await afterExpiry()
     const port = await freePort()
     // It has no keys in its cache.
-    const fresh = await startOn('Node', { definition: {}, vars: gateway.vars, port })
+    const fresh = await startOn('Node', gateway.vars, port)
     gateway.provider.hideKeys(true)
     try {
       expect(await status(`http://127.0.0.1:${port}`)).toBe(200)
