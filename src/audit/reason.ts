@@ -9,13 +9,22 @@ import type { AuditDecision } from './event.ts'
  */
 export const STREAM_ENDED = 'stream_ended:'
 
+/** The stage that begins where the handlers of an app do. */
+export const HANDLER_STAGE = 'handler'
+
+/** Reports whether a handler of the app threw its response: no stage of the gateway runs. */
+const isOfHandler = (error: unknown, stage: string | undefined): error is Error =>
+  carriesResponse(error) && (stage === undefined || stage === HANDLER_STAGE)
+
 /**
  * No error is `allow`: the guarded handler ran, and its status may be any, such as 404 or 500. The
- * same is true of an `HTTPException` that the handler threw as its response.
+ * same is true of an `HTTPException` that the handler threw as its response. One of a `stage` of the
+ * gateway is a refusal, such as one of a function of the policy.
  */
-export function decisionOf(error: unknown): AuditDecision {
-  if (error === undefined || carriesResponse(error)) return 'allow'
-  return error instanceof Denied ? 'deny' : 'error'
+export function decisionOf(error: unknown, stage?: string): AuditDecision {
+  if (error === undefined || isOfHandler(error, stage)) return 'allow'
+  const isRefusal = error instanceof Denied || (carriesResponse(error) && error.status < 500)
+  return isRefusal ? 'deny' : 'error'
 }
 
 /**
@@ -23,10 +32,11 @@ export function decisionOf(error: unknown): AuditDecision {
  * `redis:timeout`. Details are words of this gateway and its policy, never an error's message, which
  * may contain arbitrary text from a dependency.
  */
-export function reasonOf(error: unknown): string {
-  if (error === undefined || carriesResponse(error)) return 'ok'
+export function reasonOf(error: unknown, stage?: string): string {
+  if (error === undefined || isOfHandler(error, stage)) return 'ok'
   if (error instanceof Denied) return reasonOfDenial(error.denial)
   if (error instanceof Unavailable) return `${error.dependency}:${error.fault}`
+  if (carriesResponse(error)) return 'http_exception'
   return error instanceof Misconfigured ? 'misconfigured' : 'internal_error'
 }
 

@@ -3,6 +3,7 @@ import type { MiddlewareHandler } from 'hono'
 import { resolveAbuse } from '../access/abuse/definition.ts'
 import { permissionSet } from '../access/permissions.ts'
 import { createRevocations } from '../access/revocation/redis/revocations.ts'
+import { HANDLER_STAGE } from '../audit/reason.ts'
 import { consoleAuditSink } from '../audit/truncate.ts'
 import { Misconfigured } from '../errors.ts'
 import { guardServices, type RedisClients, redisClients } from '../gateway/guard-services.ts'
@@ -112,7 +113,7 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
       return next()
     }
     const stages = inOrder(
-      [...callerGuards(services, demand), ended, stage('handler', admitted)],
+      [...callerGuards(services, demand), ended, stage(HANDLER_STAGE, admitted)],
       onError,
     )
     return function guards(c, next) {
@@ -165,7 +166,7 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
         input: { ...input, forwards: false },
         readmission: { isLimited, passesOutage: false },
       }),
-      stage('handler', handle),
+      stage(HANDLER_STAGE, handle),
     ])
   }
 

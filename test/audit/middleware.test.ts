@@ -1,12 +1,13 @@
 import { Hono } from 'hono'
 import { HTTPException } from 'hono/http-exception'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { type AuditEvent, type AuditSink, auditEventSchema } from '../../src/audit/event.ts'
 import { Denied, Unavailable } from '../../src/errors.ts'
 import { audit } from '../../src/middleware/audit.ts'
 import { type GatewayVariables, observe } from '../../src/middleware/context.ts'
 import { problemHandler } from '../../src/middleware/problem-handler.ts'
-import type { PolicyRoute } from '../../src/policy/policy.ts'
+import { definePolicy, type PolicyRoute } from '../../src/policy/policy.ts'
+import { policyTester } from '../../src/testing/policy-tester.ts'
 
 const RULE = { limit: 100, windowSeconds: 60, by: 'subject', onUnavailable: 'allow' } as const
 const ROUTE: PolicyRoute = {
@@ -207,6 +208,26 @@ test("an HTTPException of the app's handler is its response: the request was all
   expect((await app.request('/gone')).status).toBe(410)
   expect(events).toMatchObject([{ decision: 'allow', reason: 'ok', status: 410 }])
 })
+
+test.each([403, 200, 503] as const)(
+  'an HTTPException with %i in a stage of the gateway is a refusal, and no origin is called',
+  async (status) => {
+    const limit = { limit: 9, windowSeconds: 60, onUnavailable: 'deny' } as const
+    const by = () => {
+      throw new HTTPException(status)
+    }
+    const policy = definePolicy({
+      roles: { reader: ['orders:read'] },
+      limits: { own: { ...limit, by } },
+      routes: [{ method: 'GET', path: '/orders', permission: 'orders:read', limits: ['own'] }],
+    })
+    const origin = vi.fn(() => new Response())
+    const tester = policyTester(policy, { origin })
+    const decided = await tester.request('GET /orders', { as: { roles: ['reader'] } })
+    expect(decided).toMatchObject({ allowed: false, status, reason: 'http_exception' })
+    expect(origin).not.toHaveBeenCalled()
+  },
+)
 
 test('an anonymous caller has no actor', async () => {
   const { app, events } = gatewayWith()

@@ -1,3 +1,4 @@
+import { HTTPException } from 'hono/http-exception'
 import { expect, test } from 'vitest'
 import { decisionOf, reasonOf } from '../../src/audit/reason.ts'
 import { Denied, Misconfigured, Unavailable } from '../../src/errors.ts'
@@ -56,4 +57,17 @@ test('an unexpected error is an error, without its text in the trail', () => {
 test('a request that nothing refused is allowed', () => {
   expect(decisionOf(undefined)).toBe('allow')
   expect(reasonOf(undefined)).toBe('ok')
+})
+
+test('an HTTPException is the response of a handler, or the refusal of a stage', () => {
+  const decisions = [200, 403, 503].map((status) => {
+    const error = new HTTPException(status as 403)
+    return ['admit', 'handler', undefined].map((stage) => decisionOf(error, stage))
+  })
+  expect(decisions).toEqual([
+    ['deny', 'allow', 'allow'],
+    ['deny', 'allow', 'allow'],
+    ['error', 'allow', 'allow'],
+  ])
+  expect(reasonOf(new HTTPException(403, { message: 'secret' }), 'admit')).toBe('http_exception')
 })

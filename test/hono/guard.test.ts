@@ -312,6 +312,17 @@ describe('refusals and the error handler of the app:', () => {
     }
   })
 
+  test('an HTTPException of the options is the refusal of the guard, and reaches no handler', async () => {
+    const limit = { limit: 9, windowSeconds: 60, onUnavailable: 'deny' } as const
+    const by = () => {
+      throw new HTTPException(403)
+    }
+    const { app, reached } = notes({ limits: { standard: { ...limit, by } } })
+    expect((await app.request('/notes', { headers: await given.bearer() })).status).toBe(403)
+    expect(reached).toEqual([])
+    expect(given.events).toMatchObject([{ decision: 'deny', reason: 'http_exception' }])
+  })
+
   test('an error of a handler is its own, and the request was allowed or failed', async () => {
     const { app, guard } = notes()
     app.get('/gone', guard.require('notes:read'), () => {

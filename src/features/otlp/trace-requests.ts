@@ -65,7 +65,8 @@ function createSpans(
   const route = c.get('portcullis.route')?.path
   const method = METHODS.has(c.req.method) ? c.req.method : OTHER_METHOD
   const { status } = c.res
-  const reason = reasonOf(c.error)
+  const timeline = c.get('portcullis.timeline')
+  const reason = reasonOf(c.error, timeline?.current())
   const spans: Span[] = [
     {
       traceId,
@@ -83,7 +84,7 @@ function createSpans(
         'url.scheme': scheme,
         'error.type': status >= SERVER_ERROR ? (c.error ? reason : String(status)) : undefined,
         'portcullis.request_id': requestIdOf(c),
-        'portcullis.decision': decisionOf(c.error),
+        'portcullis.decision': decisionOf(c.error, timeline?.current()),
         'portcullis.reason': reason,
       },
       isError: status >= SERVER_ERROR,
@@ -91,9 +92,7 @@ function createSpans(
   ]
   // Stages follow each other without a gap, so their durations determine when each began.
   let stageMs = startMs
-  for (const [name, tookMs] of Object.entries(
-    c.get('portcullis.timeline')?.durations(endMs) ?? {},
-  )) {
+  for (const [name, tookMs] of Object.entries(timeline?.durations(endMs) ?? {})) {
     const began = stageMs
     stageMs += tookMs
     if (tookMs === 0) continue

@@ -70,7 +70,7 @@ export function createStageRecorder(policy: Policy): StageRecorder {
         } catch (error) {
           conclude(
             error instanceof Denied ? 'refused' : 'failed',
-            error instanceof Denied ? whyRefused(error.denial, c, policy) : reasonOf(error),
+            error instanceof Denied ? whyRefused(error.denial, c, policy) : reasonOf(error, stage),
           )
           throw error
         }
