@@ -13,7 +13,7 @@ import { drainOnRefusal } from '../middleware/drain-on-refusal.ts'
 import { inOrder, type StageWatch, stage, watched } from '../middleware/in-order.ts'
 import { inspect } from '../middleware/inspect.ts'
 import { leaveAuthorization } from '../middleware/leave-authorization.ts'
-import { createStreamWatch } from '../middleware/open-stream.ts'
+import { createStreamWatch, watchHandlers } from '../middleware/open-stream.ts'
 import { problemHandler } from '../middleware/problem-handler.ts'
 import { createReadmission } from '../middleware/readmit.ts'
 import { refuseLookAlikes } from '../middleware/refuse-look-alikes.ts'
@@ -190,7 +190,9 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
     app.use(hygiene)
     for (const placed of apps) if (placed.at === '/') app.route('/', placed.app)
     for (const { route, handlers, readmits } of calls) {
-      app.on(route.method, [route.path], compose(guards(route, [], true, readmits)), ...handlers)
+      const ends = readmits ? [watchHandlers(createWatch(route), runtime.watch)] : []
+      const guarded = compose([...guards(route, [], true, readmits), ...ends])
+      app.on(route.method, [route.path], guarded, ...handlers)
     }
     // The policy cannot route the gateway's own paths, whatever its patterns are.
     app.all('/-/*', refuseUnknown(app.routes.slice()))

@@ -1,10 +1,9 @@
 /** Ends the open responses of an app's handlers with the rights of their callers. */
 import type { MiddlewareHandler } from 'hono'
 import type { Admission } from '../access/admission/admission.ts'
-import { replaceResponse } from '../http/replaced-response.ts'
 import { IS_WORKERS } from '../isolate/platform.ts'
 import type { Audit } from '../middleware/audit.ts'
-import { createStreamWatch, watchAnswer } from '../middleware/open-stream.ts'
+import { createStreamWatch, watchHandlers } from '../middleware/open-stream.ts'
 import { DEFAULT_RECHECK_GRACE_SECONDS } from '../policy/defaults.ts'
 import { createOpenStreams } from '../streams/open-streams.ts'
 import { streamsOfWorkers } from '../streams/stream-runtime.ts'
@@ -22,9 +21,6 @@ interface WatchedResponsesOptions {
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
-
-/** JSON of `c.json()` is complete when its handler returns. JSON lines are a stream. */
-const COMPLETE = /^application\/(?:json|[\w.-]+\+json)[ \t]*(?:;|$)/i
 
 /** Creates the stage around the handlers. It runs after the admission of the caller. */
 export function watchedResponses({
@@ -48,15 +44,5 @@ export function watchedResponses({
     },
     ended: audit.recordEnd,
   })
-  return async function watchedResponses(c, next) {
-    const stream = watchStream(c)
-    await next()
-    if (stream === undefined || isComplete(c.res.headers)) return
-    const response = watchAnswer(c.res, stream, c.req.method, watchedResponse)
-    if (response !== c.res) replaceResponse(c, response)
-  }
-}
-
-function isComplete(headers: Headers): boolean {
-  return COMPLETE.test(headers.get('Content-Type') ?? '') && !headers.has('Transfer-Encoding')
+  return watchHandlers(watchStream, watchedResponse)
 }

@@ -1,7 +1,8 @@
 /** Watches the response of a request while it is open. */
-import type { Context } from 'hono'
+import type { Context, MiddlewareHandler } from 'hono'
 import { queryKey } from '../access/relations/rule.ts'
 import type { ProblemError } from '../errors.ts'
+import { replaceResponse } from '../http/replaced-response.ts'
 import type { OpenStream, OpenStreams, StreamTerms } from '../streams/open-streams.ts'
 import type { StreamRuntime } from '../streams/stream-runtime.ts'
 import { callerOf, clientAddressOf, type GatewayVariables } from './context.ts'
@@ -42,6 +43,25 @@ export function watchAnswer(
   else if (!isSafe(method)) stream.answered()
   return watch(response, stream, method)
 }
+
+/** JSON of `c.json()` is complete when its handler returns. JSON lines are a stream. */
+const COMPLETE = /^application\/(?:json|[\w.-]+\+json)[ \t]*(?:;|$)/i
+
+const isComplete = (headers: Headers): boolean =>
+  COMPLETE.test(headers.get('Content-Type') ?? '') && !headers.has('Transfer-Encoding')
+
+/** Creates the stage around handlers that respond themselves. Their responses break off as those of origins do. */
+export const watchHandlers = (
+  watchStream: StreamWatch,
+  watch: StreamRuntime['watch'],
+): MiddlewareHandler =>
+  async function watchHandlers(c, next) {
+    const stream = watchStream(c)
+    await next()
+    if (stream === undefined || isComplete(c.res.headers)) return
+    const response = watchAnswer(c.res, stream, c.req.method, watch)
+    if (response !== c.res) replaceResponse(c, response)
+  }
 
 /** Returns the stream of a request that is admitted now. Undefined: nothing ends it. */
 export type StreamWatch = (c: Context) => OpenStream | undefined

@@ -61,7 +61,10 @@ export interface AdminCall {
   readonly route: PolicyRoute
   /** Run after the guards. */
   readonly handlers: readonly MiddlewareHandler[]
-  /** Whether a caller whose body was slow is admitted again before the handlers. Default: they do it. */
+  /**
+   * Whether a caller whose body was slow is admitted again before the handlers, and their open responses
+   * end with the rights of the caller. Default: the handlers do it, and their responses are short.
+   */
   readonly readmits?: boolean
   readonly operation: Operation
 }
