@@ -198,6 +198,19 @@ describe('the cache of verified tokens', () => {
     expect(cache.get('token-9999', NOW_MS)).toBeDefined()
   })
 
+  it('counts what introspection says of a token, which is not in its text [R19]', () => {
+    const roles = ['r'.repeat(8_000)]
+    const large = { ...verified, key: undefined, principal: { roles } } as unknown as Verified
+    const cache = createTokenCache(
+      10 * cachedBytes('token-1'.length + JSON.stringify({ roles }).length),
+    )
+    for (let n = 0; n < 100; n++) cache.set(`token-${n}`, large, NOW_MS)
+    const kept = Array.from({ length: 100 }, (_, n) => cache.get(`token-${n}`, NOW_MS))
+    const count = kept.filter((principal) => principal !== undefined).length
+    expect(count).toBeGreaterThan(0)
+    expect(count).toBeLessThanOrEqual(10)
+  })
+
   it('holds 10,000 ordinary tokens', () => {
     const cache = createTokenCache()
     const token = (n: number) => `${n}`.padEnd(ORDINARY_CHARACTERS, '.')
