@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { matrixOf } from '../../../cli/policy/matrix.ts'
 import { htmlOf } from '../../../cli/policy/matrix-html.ts'
 import { markdownMatrix } from '../../../cli/policy/show-matrix.ts'
+import examplePolicy from '../../../examples/feature/policy.ts'
 import { signIn } from '../../../src/features/sign-in/index.ts'
 import type { RouteDefinition } from '../../../src/policy/definition.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
@@ -38,4 +39,14 @@ test('has no column for sessions if no route accepts them', () => {
   const matrix = matrixWith({ ...row, path: '/api' })
   expect(markdownMatrix(matrix)).not.toMatch(/Session|Authentication/)
   expect(htmlOf(matrix)).not.toContain('Session')
+})
+
+test('shows the route and the call of a feature of a user, and who may use them', () => {
+  const text = markdownMatrix(matrixOf(examplePolicy))
+  expect(text).toContain(
+    '| GET /-/change-freeze | allowed | allowed | allowed | allowed | allowed |',
+  )
+  expect(text).toContain(
+    '| PUT /-/admin/change-freeze | refused | refused | refused | allowed | allowed |',
+  )
 })
