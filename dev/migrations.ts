@@ -1,5 +1,5 @@
-/** `npm run migrations`: writes the module that contains the migrations of the audit database. */
+/** `npm run migrations`: writes the modules that contain the migrations of the audit database. */
 import { writeFileSync } from 'node:fs'
-import { GENERATED, migrationsModule } from './migrations/embed.ts'
+import { MIGRATION_SETS, migrationsModule } from './migrations/embed.ts'
 
-writeFileSync(GENERATED, migrationsModule())
+for (const set of MIGRATION_SETS) writeFileSync(set.generated, migrationsModule(set))

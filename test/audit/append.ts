@@ -12,8 +12,7 @@ import { anEvent } from './event.ts'
 
 const BATCH = 20
 
-const { run } = await openDatabase(process.env.AUDIT_DATABASE ?? '')
-const db = databaseOver(run)
+const db = databaseOver(await openDatabase(process.env.AUDIT_DATABASE ?? ''))
 const seal = createCheckpointSealer([])
 
 async function append() {

@@ -268,10 +268,10 @@ describeStores((start) => {
       })
 
     test.each([
-      ["terms = X'00'", 'the filter'],
+      ['terms = ids', 'the filter'],
       ['min_ms = min_ms + 1', 'the begin of its time'],
       ['max_ms = max_ms - 1', 'the end of its time'],
-      ["ids = X''", 'the ids of its events'],
+      ['ids = terms', 'the ids of its events'],
     ])('reveals a block that queries do not find: %s', async (change) => {
       await append(some(300), 'blocks')
       await sql(`UPDATE audit_blocks SET ${change} WHERE first_seq = 101`).run()

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { JSONWebKeySet } from 'jose'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { StoredRow } from '../../cli/chain-hash.ts'
@@ -9,10 +7,11 @@ import { type ChainPlace, createCheckpointSealer } from '../../src/audit/chain.t
 import { type ChainRow, canonicalJson } from '../../src/audit/chain-row.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
 import { insertAuditEvents } from '../../src/audit/sql/audit-chain.ts'
+import { SQLITE } from '../../src/audit/sql/dialect.ts'
+import { MIGRATIONS } from '../../src/audit/sql/migrations.generated.ts'
 import { deleteBefore } from '../../src/audit/sql/retention.ts'
 import { generateSigningJwk } from '../features/operators/signing-jwk.ts'
 import { usualOrLong } from '../harness/long.ts'
-import { ROOT } from '../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { chainBehind, insertEarlierRows } from './earlier-rows.ts'
 import { anEvent } from './event.ts'
@@ -96,14 +95,17 @@ describeStores((start, isFirst) => {
       (await sql('SELECT seq FROM audit_heads').first<{ seq: number }>())?.seq
 
     beforeAll(async () => {
+      const { dialect = SQLITE } = harness.db
+      const migration = (wanted: string) =>
+        (dialect.migrations ?? MIGRATIONS).find(({ name }) => name === wanted)?.sql ?? ''
       for (const name of ['0001_audit_events.sql', '0002_audit_change.sql'])
         await batch(
-          readFileSync(join(ROOT, 'migrations', name), 'utf8')
+          migration(name)
             .split(';')
             .filter((statement) => statement.trim() !== ''),
         )
       await batch([
-        'CREATE TABLE d1_migrations (id INTEGER PRIMARY KEY, name TEXT UNIQUE, applied_at TIMESTAMP)',
+        dialect.recordsMigrations,
         "INSERT INTO d1_migrations (name) VALUES ('0001_audit_events.sql'), ('0002_audit_change.sql')",
       ])
       await sql(

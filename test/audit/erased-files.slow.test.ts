@@ -43,6 +43,13 @@ const by = (subject: string) =>
     requestId: crypto.randomUUID(),
   })
 
+/** Returns the compressed events of the first block. */
+async function storedBlock(): Promise<Buffer> {
+  const sql = 'SELECT events FROM audit_blocks ORDER BY first_seq LIMIT 1'
+  const row = await stores.db.prepare(sql).first<{ events: Uint8Array }>()
+  return Buffer.from(row?.events ?? [])
+}
+
 async function files(): Promise<Buffer> {
   const names = (await readdir(folder)).filter((name) => name.startsWith('audit.db'))
   return Buffer.concat(names.map((name) => readFileSync(join(folder, name))))
@@ -53,10 +60,7 @@ test('no page and no write-ahead log has the rows and blocks of an erased person
   const some = (count: number) => Array.from({ length: count }, (_, at) => by(`bob-${at}`))
   await insertEarlierRows(stores.db, [...some(40), by(ALICE), ...some(40)], options)
   await insertAuditEvents(stores.db, [...some(40), by(ALICE), ...some(40)], options)
-  const { results } = await stores.db
-    .prepare('SELECT events FROM audit_blocks')
-    .all<{ events: Uint8Array }>()
-  const block = Buffer.from(results[0]?.events ?? [])
+  const block = await storedBlock()
   const samples = Array.from({ length: Math.floor(block.length / SAMPLE_BYTES) }, (_, at) =>
     block.subarray(at * SAMPLE_BYTES, (at + 1) * SAMPLE_BYTES),
   )
@@ -70,7 +74,9 @@ test('no page and no write-ahead log has the rows and blocks of an erased person
   expect(await orders.find(id)).toMatchObject({ state: 'done', rows: 2 })
   const after = await files()
   expect(after.includes(ALICE)).toBe(false)
-  // The begin of the block is before the erased event, so it stays.
-  const left = samples.slice(-Math.floor(samples.length / 3)).filter((one) => after.includes(one))
-  expect(left).toEqual([])
+  // What the new text of the block has in common with the old one belongs to other persons.
+  const now = await storedBlock()
+  const gone = samples.filter((sample) => !now.includes(sample))
+  expect(gone.length).toBeGreaterThan(5)
+  expect(gone.filter((sample) => after.includes(sample))).toEqual([])
 })

@@ -90,7 +90,7 @@ export async function prepareGateways(auditDatabase?: string): Promise<Gateways>
     async withDatabase(work) {
       const database = await openDatabase(address)
       try {
-        return await work(databaseOver(database.run))
+        return await work(databaseOver(database))
       } finally {
         await database.close()
       }

@@ -46,7 +46,7 @@ export async function startTrail(
   const folder = await mkdtemp(join(tmpdir(), 'portcullis-audit-'))
   const exported = join(folder, 'export')
   const database = await openDatabase(addressIn(folder))
-  const db = databaseOver(database.run, database.scrub)
+  const db = databaseOver(database)
   const bucket = directoryBucket(exported)
   const consumer = createAuditConsumer({
     db,

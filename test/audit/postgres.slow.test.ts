@@ -150,8 +150,8 @@ describe.skipIf(!hasPostgres)('PostgreSQL [R38]', () => {
     const opened = await Promise.all(Array.from({ length: 8 }, () => openDatabase(fresh)))
     onTestFinished(async () => void (await Promise.all(opened.map(({ close }) => close()))))
     const counts = await Promise.all(
-      opened.map(({ run }) => {
-        const db = databaseOver(run)
+      opened.map((one) => {
+        const db = databaseOver(one)
         const count = db.prepare('SELECT count(*) AS n FROM dead_letters')
         return withSchema(db, MIGRATIONS, () => count.first<number>('n'))
       }),

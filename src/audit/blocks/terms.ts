@@ -62,22 +62,11 @@ export function filterOf(events: readonly AuditEvent[]): Uint8Array {
   return filter
 }
 
-/** Returns SQL that reports whether the filter in the column `terms` may contain a term. */
-export const mayContain = (one: string): string =>
-  probesOf(one)
-    .map((probe) => `instr(${BYTES_WITH[probe & 7]}, ${byteAt(probe >>> 3)}) > 0`)
-    .join(' AND ')
-
-const byteAt = (place: number) => `substr(terms, 1 + ${place} % length(terms), 1)`
-
-/** For each bit, the bytes that have it, as a literal. */
-const BYTES_WITH = Array.from({ length: 8 }, (_, bit) => {
-  const bytes = Array.from({ length: 256 }, (_, byte) => byte).filter((byte) => byte & (1 << bit))
-  return `X'${bytes.map((byte) => byte.toString(16).padStart(2, '0')).join('')}'`
-})
-
-/** Returns unsigned integers of 32 bits from two FNV-1a hashes (double hashing). */
-function probesOf(text: string): readonly number[] {
+/**
+ * Returns unsigned integers of 32 bits from two FNV-1a hashes (double hashing). The low three bits of each
+ * select a bit of the byte that the others select.
+ */
+export function probesOf(text: string): readonly number[] {
   let one = 0x811c9dc5
   let other = 0x9747b28c
   for (let at = 0; at < text.length; at += 1) {

@@ -1,12 +1,11 @@
 /** Queries the audit trail in D1, page by page. */
 
-import { withDeadline } from '../../isolate/timers.ts'
 import type { AuditLog, AuditPage, AuditQuery, TenantOfIssuers } from '../log.ts'
 import { STREAM_ENDED } from '../reason.ts'
 import { type AuditRow, eventOfRow } from './audit-row.ts'
 import { type BlockEventsFound, type BlockSearch, searchBlocks } from './block-search.ts'
 import type { AuditDatabase } from './database.ts'
-import { isMissing, withinQuery } from './schema.ts'
+import { withinQuery } from './schema.ts'
 
 /**
  * A request id contains the start time of the request (RFC 9562 section 5.7), and the event has the
@@ -236,31 +235,3 @@ function pageOf(
 
 /** Precedes every id. */
 const FIRST_ID = '00000000-0000-0000-0000-000000000000'
-
-/** A database of before, which a consumer has not migrated yet. */
-function whenMissing(error: unknown): null {
-  if (isMissing(error)) return null
-  throw error
-}
-
-/** The value is at the end of an index, so reading it is fast. */
-const NEWEST_TIMEOUT_MS = 2_000
-
-/**
- * Returns the time of the newest event, in milliseconds since the epoch. Returns undefined if there
- * is none, or if the database fails: the caller can still report its other values.
- */
-export async function newestEventMs(db: AuditDatabase): Promise<number | undefined> {
-  try {
-    const newest = Promise.all(
-      [
-        'SELECT time_ms FROM audit_events ORDER BY time_ms DESC LIMIT 1',
-        'SELECT max_ms AS time_ms FROM audit_blocks ORDER BY max_ms DESC LIMIT 1',
-      ].map((sql) => db.prepare(sql).first<number>('time_ms').catch(whenMissing)),
-    )
-    const times = (await withDeadline(newest, NEWEST_TIMEOUT_MS)).filter((ms) => ms !== null)
-    return times.length === 0 ? undefined : Math.max(...times)
-  } catch {
-    return undefined
-  }
-}

@@ -1,20 +1,21 @@
 /** Erases a person from the blocks in the database, in steps that can be repeated. */
 import type { Digest } from '../../crypto/sha256.ts'
 import { eraseLines } from '../blocks/erasing.ts'
-import { mayContain, term } from '../blocks/terms.ts'
+import { term } from '../blocks/terms.ts'
 import { PERSONAL_ACTIONS, TUPLE_ACTIONS } from '../erasure.ts'
 import { BLOCK_COLUMNS, type BlockRow, blockOf, replaceBlock } from './block-rows.ts'
 import type { AuditDatabase } from './database.ts'
 import type { ErasureRow } from './erasure-orders.ts'
+import { mayContain } from './filter-condition.ts'
 import { within } from './schema.ts'
 
 /** In one run. The next run continues. */
 const MAX_BLOCKS = 200
 const BLOCKS_PER_READ = 10
 
-/** Blocks with an operator's change that can name a person. */
+/** The terms of blocks with an operator's change that can name a person. */
 const WITH_CHANGES = [...PERSONAL_ACTIONS, TUPLE_ACTIONS].map((action) =>
-  mayContain(term('change', action.slice(0, -1))),
+  term('change', action.slice(0, -1)),
 )
 const PROGRESS =
   'UPDATE audit_erasures SET block_seq = ?1, block_rows = block_rows + ?2 WHERE id = ?3 AND block_seq < ?1'
@@ -26,10 +27,10 @@ export async function eraseBlocks(
   { digest }: { readonly digest?: Digest | undefined },
 ): Promise<boolean> {
   const { id, subject, ordered_ms } = erasure
-  const candidates = [mayContain(term('subject', subject ?? '')), ...WITH_CHANGES]
+  const candidates = [term('subject', subject ?? ''), ...WITH_CHANGES]
   const next = db.prepare(
     `SELECT ${BLOCK_COLUMNS} FROM audit_blocks WHERE first_seq > ? AND min_ms <= ? AND ` +
-      `(${candidates.map((one) => `(${one})`).join(' OR ')}) ORDER BY first_seq LIMIT ${BLOCKS_PER_READ}`,
+      `(${candidates.map((one) => `(${mayContain(db, one)})`).join(' OR ')}) ORDER BY first_seq LIMIT ${BLOCKS_PER_READ}`,
   )
   let after = erasure.block_seq ?? 0
   for (let read = 0; read < MAX_BLOCKS; read += BLOCKS_PER_READ) {

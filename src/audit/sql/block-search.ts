@@ -1,10 +1,11 @@
 /** Searches the blocks of the audit trail: finds them by time and filter, and reads their events. */
 import { eventOfLine } from '../blocks/line.ts'
-import { mayContain, term } from '../blocks/terms.ts'
+import { term } from '../blocks/terms.ts'
 import type { AuditEvent } from '../event.ts'
 import type { AuditQuery, TenantOfIssuers } from '../log.ts'
 import { BLOCK_COLUMNS, type BlockRow, blockOf } from './block-rows.ts'
 import type { AuditDatabase } from './database.ts'
+import { mayContain } from './filter-condition.ts'
 
 /** Blocks whose events one query reads. A page is shorter, and has a cursor, if more are left. */
 const MAX_BLOCKS = 200
@@ -49,7 +50,7 @@ export async function searchBlocks(
   const lastMs = Math.min(untilMs - 1, before?.ms ?? untilMs)
   const times = [sinceMs, lastMs]
   const [found, beyond] = await db.batch<{ first_seq: number; max_ms: number }>([
-    db.prepare(candidates(termsOf(query, within))).bind(...times),
+    db.prepare(candidates(db, termsOf(query, within))).bind(...times),
     db.prepare(`SELECT max_ms FROM ${IN_ORDER} LIMIT 1 OFFSET ${MAX_FILTERS}`).bind(...times),
   ])
   const blocks = found?.results ?? []
@@ -85,11 +86,11 @@ const IN_ORDER =
   'audit_blocks WHERE max_ms >= ? AND min_ms <= ? ORDER BY max_ms DESC, first_seq DESC'
 
 /** Returns the query of the newest blocks that may contain all terms. */
-function candidates(terms: readonly string[]): string {
+function candidates(db: AuditDatabase, terms: readonly string[]): string {
   if (terms.length === 0) return `SELECT first_seq, max_ms FROM ${IN_ORDER} LIMIT ${MAX_BLOCKS + 1}`
   return (
     `SELECT first_seq, max_ms FROM (SELECT first_seq, max_ms, terms FROM ${IN_ORDER} ` +
-    `LIMIT ${MAX_FILTERS}) AS newest WHERE ${terms.map(mayContain).join(' AND ')} ` +
+    `LIMIT ${MAX_FILTERS}) AS newest WHERE ${terms.map((one) => mayContain(db, one)).join(' AND ')} ` +
     `ORDER BY max_ms DESC, first_seq DESC LIMIT ${MAX_BLOCKS + 1}`
   )
 }

@@ -1,4 +1,5 @@
 import type { Compression } from '../blocks/compression.ts'
+import type { Dialect } from './dialect.ts'
 
 /**
  * The part of a D1 binding that is used. The types of `@cloudflare/workers-types` would have to be
@@ -18,6 +19,8 @@ export interface AuditDatabase {
    * uses it at the moment. A binding of D1 does not have it.
    */
   scrub?(): Promise<boolean>
+  /** Default: that of D1 and SQLite. */
+  readonly dialect?: Dialect
   /** Compresses blocks. Default: that of Web Streams. */
   readonly compression?: Compression
 }

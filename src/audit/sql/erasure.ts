@@ -7,6 +7,7 @@ import { CALLER, CHANGE, type PersonalGroup } from '../personal.ts'
 import { type AppendOptions, insertAuditEvents } from './audit-chain.ts'
 import { eraseBlocks } from './block-erasure.ts'
 import type { AuditDatabase } from './database.ts'
+import { type Dialect, SQLITE } from './dialect.ts'
 import type { ErasureRow } from './erasure-orders.ts'
 import { within } from './schema.ts'
 import { eraseLettersOfTenant } from './tenant-letters.ts'
@@ -98,7 +99,7 @@ export async function eraseRows(
     const bound = group === CHANGE ? [...values, inTuples] : values
     const inTenant = tenant === null ? '' : ` AND tenant = ?${bound.length + 1}`
     const statement = db
-      .prepare(statementOf(group, which + inTenant))
+      .prepare(statementOf(db.dialect ?? SQLITE, group, which + inTenant))
       .bind(...bound, ...(tenant === null ? [] : [tenant]))
     for (let changed = ROWS_PER_STATEMENT; changed > 0; left -= 1) {
       if (left === 0) return false
@@ -155,12 +156,12 @@ export async function forgetDigests(db: AuditDatabase, nowMs: number): Promise<v
   await within(statement.run())
 }
 
-function statementOf({ salt, erased }: PersonalGroup, which: string): string {
+function statementOf({ rowId }: Dialect, { salt, erased }: PersonalGroup, which: string): string {
   const columns = Object.entries(erased).map(([name, value]) =>
     value === null ? `${name} = NULL` : `${name} = '${value}'`,
   )
   return (
-    `UPDATE audit_events SET ${columns.join(', ')}, ${salt} = NULL, erasure = ?1 WHERE rowid IN ` +
-    `(SELECT rowid FROM audit_events WHERE ${which} LIMIT ${ROWS_PER_STATEMENT})`
+    `UPDATE audit_events SET ${columns.join(', ')}, ${salt} = NULL, erasure = ?1 WHERE ${rowId} IN ` +
+    `(SELECT ${rowId} FROM audit_events WHERE ${which} LIMIT ${ROWS_PER_STATEMENT})`
   )
 }

@@ -3,6 +3,7 @@
 import { type ChainPlace, PARTITION } from '../chain.ts'
 import { type AppendOptions, keepCheckpoint } from './audit-chain.ts'
 import type { AuditDatabase } from './database.ts'
+import { SQLITE } from './dialect.ts'
 import { within } from './schema.ts'
 
 interface RetentionOptions extends AppendOptions {
@@ -117,8 +118,9 @@ async function deleteAll(
   values: readonly (string | number)[],
   limit = ROWS_PER_STATEMENT,
 ) {
-  const rows = `SELECT rowid FROM ${table} WHERE ${which} LIMIT ${limit}`
-  const statement = db.prepare(`DELETE FROM ${table} WHERE rowid IN (${rows})`).bind(...values)
+  const { rowId } = db.dialect ?? SQLITE
+  const rows = `SELECT ${rowId} FROM ${table} WHERE ${which} LIMIT ${limit}`
+  const statement = db.prepare(`DELETE FROM ${table} WHERE ${rowId} IN (${rows})`).bind(...values)
   for (let run = 0; run < MAX_STATEMENTS; run += 1) {
     const { meta } = await within(statement.run())
     if (meta.changes === 0) return

@@ -3,18 +3,7 @@
 import { Unavailable } from '../../errors.ts'
 import { DeadlineExceeded, withDeadline } from '../../isolate/timers.ts'
 import type { AuditDatabase } from './database.ts'
-
-/** A file of `migrations/`. */
-export interface Migration {
-  readonly name: string
-  /** Statements, each ended by `;`, with no `;` inside. */
-  readonly sql: string
-}
-
-/** The table in which wrangler records applied migrations, created with the same statement. */
-const APPLIED =
-  'CREATE TABLE IF NOT EXISTS d1_migrations (id INTEGER PRIMARY KEY AUTOINCREMENT, ' +
-  'name TEXT UNIQUE, applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL)'
+import { type Migration, SQLITE } from './dialect.ts'
 
 const MISSING = /no such table|has no column named|no such column/i
 const DUPLICATE_COLUMN = /duplicate column name/i
@@ -39,19 +28,21 @@ export async function withSchema<Value>(
     return await work()
   } catch (error) {
     if (!says(error, MISSING)) throw error
-    for (const migration of migrations) await apply(db, migration)
+    const { migrations: own } = db.dialect ?? SQLITE
+    for (const migration of own ?? migrations) await apply(db, migration)
     return work()
   }
 }
 
 /** Applies a migration completely or not at all. */
 async function apply(db: AuditDatabase, { name, sql }: Migration): Promise<void> {
+  const { lock, recordsMigrations } = db.dialect ?? SQLITE
   const statements = sql.split(';').filter((statement) => statement.trim() !== '')
   try {
     await within(
       db.batch([
-        ...statements.map((statement) => db.prepare(statement)),
-        db.prepare(APPLIED),
+        ...(lock === undefined ? [] : [db.prepare(lock)]),
+        ...[...statements, recordsMigrations].map((statement) => db.prepare(statement)),
         db.prepare('INSERT INTO d1_migrations (name) VALUES (?) ON CONFLICT DO NOTHING').bind(name),
       ]),
     )

@@ -1,6 +1,7 @@
 /** Two tenants and the platform on one gateway, with one of everything that an operator names. */
 import { createCheckpointSealer } from '../../../src/audit/chain.ts'
 import { insertAuditEvents } from '../../../src/audit/sql/audit-chain.ts'
+import { SQLITE } from '../../../src/audit/sql/dialect.ts'
 import { MIGRATIONS } from '../../../src/audit/sql/migrations.generated.ts'
 import { withSchema } from '../../../src/audit/sql/schema.ts'
 import { authorizationCode } from '../../../src/features/authorization-code/index.ts'
@@ -78,7 +79,7 @@ export interface Things {
 
 export async function startTenants() {
   const sqlite = openSqlite(':memory:')
-  const db = databaseOver(async (statements) => sqlite.run(statements))
+  const db = databaseOver({ dialect: SQLITE, run: async (statements) => sqlite.run(statements) })
   const seal = createCheckpointSealer([])
   const record = (events: Parameters<typeof insertAuditEvents>[1]) =>
     withSchema(db, MIGRATIONS, () => insertAuditEvents(db, events, { seal, nowMs: Date.now() }))

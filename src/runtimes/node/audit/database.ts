@@ -5,6 +5,7 @@ import type {
   RowInsert,
   StatementResult,
 } from '../../../audit/sql/database.ts'
+import type { Dialect } from '../../../audit/sql/dialect.ts'
 import { deflateNow } from './digest.ts'
 
 /** A statement and the values of its parameters, in their order. */
@@ -26,6 +27,7 @@ export type RunStatements = (
 /** A database that is open. */
 export interface OpenDatabase {
   readonly run: RunStatements
+  readonly dialect: Dialect
   /** As of {@link AuditDatabase}. */
   readonly scrub?: () => Promise<boolean>
   /** Waits for calls that are in progress. */
@@ -33,7 +35,7 @@ export interface OpenDatabase {
 }
 
 /** Creates the database. Its calls reject with the errors of `run`. */
-export function databaseOver(run: RunStatements, scrub?: OpenDatabase['scrub']): AuditDatabase {
+export function databaseOver({ run, dialect, scrub }: Omit<OpenDatabase, 'close'>): AuditDatabase {
   const bound = new WeakMap<AuditStatement, BoundStatement>()
 
   function statementOf(bind: AuditStatement['bind'], work: BoundStatement): AuditStatement {
@@ -62,6 +64,7 @@ export function databaseOver(run: RunStatements, scrub?: OpenDatabase['scrub']):
 
   return {
     compression: deflateNow,
+    dialect,
     ...(scrub && { scrub }),
     prepare: (sql) => plain(sql, []),
     insertion: (insert) =>

@@ -1,4 +1,5 @@
 /** Opens the audit database that `AUDIT_DATABASE` names. */
+import { SQLITE } from '../../../audit/sql/dialect.ts'
 import { sqlitePath } from '../schemas/audit-environment.ts'
 import type { OpenDatabase } from './database.ts'
 import { openPostgres } from './postgres.ts'
@@ -10,6 +11,7 @@ export async function openDatabase(address: string): Promise<OpenDatabase> {
   if (path === undefined) return openPostgres(address)
   const sqlite = openSqlite(path)
   return {
+    dialect: SQLITE,
     run: async (statements) => sqlite.run(statements),
     scrub: async () => sqlite.scrub(),
     close: async () => sqlite.close(),

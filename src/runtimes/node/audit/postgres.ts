@@ -1,8 +1,9 @@
 /** The audit database in PostgreSQL 13 or later, with the package `pg`. */
 import type { PoolClient, QueryResult } from 'pg'
 import type { StatementResult } from '../../../audit/sql/database.ts'
+import { insertion, numbered, POSTGRES } from '../../../audit/sql/postgres/dialect.ts'
+import { FUNCTIONS } from '../../../audit/sql/postgres/functions.ts'
 import type { BoundStatement, OpenDatabase } from './database.ts'
-import { FUNCTIONS, isDefinition, translated } from './postgres-sql.ts'
 
 /** The consumer, its schedules, and queries of operators. */
 const MAX_CONNECTIONS = 4
@@ -15,8 +16,6 @@ const RESPONSE_TIMEOUT_MS = 33_000
 const IDLE_TRANSACTION_TIMEOUT_MS = 10_000
 /** A transaction may lose a race several times. */
 const MAX_ATTEMPTS = 10
-/** Changes of the schema happen one at a time: the key of an advisory lock. */
-const SCHEMA_LOCK = 'SELECT pg_advisory_xact_lock(8101820098873224300)'
 
 /** SQLSTATEs of races after which the transaction can be repeated. */
 const RACES = new Set(['40001', '40P01'])
@@ -79,7 +78,7 @@ export async function openPostgres(url: string): Promise<OpenDatabase> {
   async function createFunctions(): Promise<void> {
     if (hasFunctions) return
     await inTransaction('BEGIN', async (client) => {
-      await client.query(SCHEMA_LOCK)
+      await client.query(POSTGRES.lock)
       await client.query(FUNCTIONS)
       return []
     })
@@ -88,13 +87,16 @@ export async function openPostgres(url: string): Promise<OpenDatabase> {
 
   async function execute(statements: readonly BoundStatement[]): Promise<StatementResult[]> {
     await createFunctions()
-    const isMigration = statements.some((one) => 'sql' in one && isDefinition(one.sql))
+    const [first] = statements
+    const isMigration = first !== undefined && 'sql' in first && first.sql === POSTGRES.lock
     const begin = isMigration ? 'BEGIN' : 'BEGIN ISOLATION LEVEL REPEATABLE READ'
     return inTransaction(begin, async (client) => {
-      if (isMigration) await client.query(SCHEMA_LOCK)
       const results: StatementResult[] = []
       for (const statement of statements) {
-        const { sql, values } = translated(statement)
+        const { sql, values } =
+          'insert' in statement
+            ? insertion(statement.insert)
+            : numbered(statement.sql, statement.values)
         results.push(resultOf(await client.query(sql, [...values])))
       }
       return results
@@ -122,7 +124,7 @@ export async function openPostgres(url: string): Promise<OpenDatabase> {
     }
     console.error(`audit: the database is not reachable (${reasonOf(error)})`)
   }
-  return { run, close: () => pool.end() }
+  return { dialect: POSTGRES, run, close: () => pool.end() }
 }
 
 async function loadDriver(): Promise<typeof import('pg')> {

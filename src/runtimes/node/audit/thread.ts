@@ -11,6 +11,7 @@ import { createAuditConsumer } from '../../audit/consumer.ts'
 import { connectResp } from '../redis/resp.ts'
 import { consumeAuditStream } from './consumer.ts'
 import { databaseOver, type RunStatements } from './database.ts'
+import { dialectOf } from './dialect-of.ts'
 import { sha256Now } from './digest.ts'
 import { directoryBucket } from './directory.ts'
 import { openDatabase } from './open-database.ts'
@@ -42,7 +43,11 @@ const post = (message: ThreadMessage) => port.postMessage(message)
 function createConsumer() {
   const { AUDIT_EXPORT_DIR, RETENTION_DAYS, AUDIT_SIGNING_KEYS } = variables
   return createAuditConsumer({
-    db: databaseOver(run, async () => (await (await opening)?.scrub?.()) ?? true),
+    db: databaseOver({
+      run,
+      dialect: dialectOf(address),
+      scrub: async () => (await (await opening)?.scrub?.()) ?? true,
+    }),
     bucket: AUDIT_EXPORT_DIR === undefined ? undefined : directoryBucket(AUDIT_EXPORT_DIR),
     retentionDays: RETENTION_DAYS,
     signingKeys: AUDIT_SIGNING_KEYS,

@@ -9,6 +9,7 @@ import { Misconfigured } from '../../../errors.ts'
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { auditPlaces } from '../schemas/audit-environment.ts'
 import { databaseOver, type RunStatements } from './database.ts'
+import { dialectOf } from './dialect-of.ts'
 import { spoolingQueue } from './spool/spooling-queue.ts'
 import type { ThreadData, ThreadMessage, ThreadRequest } from './thread-messages.ts'
 
@@ -124,7 +125,10 @@ export function createAuditTrail(variables: ThreadData['variables']): AuditTrail
 
   return {
     bindings: {
-      AUDIT_DB: database === undefined ? undefined : databaseOver(runStatements),
+      AUDIT_DB:
+        database === undefined
+          ? undefined
+          : databaseOver({ run: runStatements, dialect: dialectOf(database) }),
       AUDIT_QUEUE: hasQueue ? { sendBatch } : undefined,
     },
     connect(redis) {
