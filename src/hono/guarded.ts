@@ -48,13 +48,10 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
   const now = Date.now
   const { watch } = createBreakers({ now })
   const clients = isRedisClient(options.redis)
-    ? connectClients(options.redis as RedisClient)
+    ? connectClients(options.redis as RedisClient, { watch, now })
     : redisClients(
         (calls) => createRedisRest({ ...(options.redis as RedisRestOptions), ...calls }),
-        {
-          watch,
-          now,
-        },
+        { watch, now },
       )
   const roles = new Map(Object.entries(options.roles ?? {}))
   const revocation = { ...DEFAULT_REVOCATION, ...options.revocation }
@@ -223,7 +220,11 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
   return guarded
 }
 
-function connectClients(client: RedisClient): RedisClients {
+function connectClients(
+  client: RedisClient,
+  parts: Parameters<typeof redisClients>[1],
+): RedisClients {
+  if (client.connect !== undefined) return redisClients(client.connect, parts)
   const redis: RedisConnection = {
     ...client,
     keys: client.keys ?? createKeys(DEFAULT_KEY_PREFIX),

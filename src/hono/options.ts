@@ -2,6 +2,7 @@
 import type { Context } from 'hono'
 import type { AbuseDefinition } from '../access/abuse/definition.ts'
 import type { AuditSink } from '../audit/event.ts'
+import type { ConnectRedis } from '../gateway/runtime.ts'
 import type { PresetName } from '../identity-providers/presets.ts'
 import type { LimitDefinition, LimitGroup, RevocationDefinition } from '../policy/definition.ts'
 import type { RedisConnection } from '../redis/connection.ts'
@@ -35,8 +36,13 @@ export interface RedisOptions {
   readonly timeoutMs?: number
 }
 
-/** Port: a client of the app. `keys` has the default prefix, unless the client has others. */
-export type RedisClient = Pick<RedisConnection, 'send'> & Partial<RedisConnection>
+/**
+ * Port: a client of the app, such as `redis()` from `portcullis/redis`. `keys` has the default prefix, unless
+ * the client has others. With `connect`, the guard has a circuit breaker; otherwise the client needs its own, and
+ * a deadline.
+ */
+export type RedisClient = Pick<RedisConnection, 'send'> &
+  Partial<RedisConnection> & { readonly connect?: ConnectRedis }
 
 /** A value from the environment may be undefined in the types: the check at the start names it. */
 export interface GuardOptions<

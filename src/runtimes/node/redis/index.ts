@@ -1,0 +1,73 @@
+/** Any Redis for apps on Node, Bun and Deno: `import { redis } from 'portcullis/redis'`. */
+import { Misconfigured } from '../../../errors.ts'
+import {
+  boundedCalls,
+  DEFAULT_REDIS_TIMEOUT_MS,
+  type RedisCallOptions,
+} from '../../../redis/bounded-calls.ts'
+import type { RedisConnection } from '../../../redis/connection.ts'
+import { createKeys, DEFAULT_KEY_PREFIX } from '../../../redis/keys.ts'
+import { parseRedisUrl } from '../schemas/redis-url.ts'
+import { type ExistingClient, sendThrough } from './existing-client.ts'
+import { connectResp } from './resp.ts'
+
+export type { ExistingClient }
+
+export interface RedisSettings {
+  /** The beginning of the names of all keys, such as `pc-staging:`. Default: `DEFAULT_KEY_PREFIX`. */
+  readonly keyPrefix?: string
+  /** Deadline of a call in milliseconds, its retry included. Default 250. */
+  readonly timeoutMs?: number
+}
+
+/** A Redis for the option `redis` of `portcullis()`. Each guard has its own circuit breaker and deadline. */
+export interface AppRedis extends RedisConnection {
+  /** Creates a connection with its own deadline, circuit breaker and observer. */
+  connect(options: RedisCallOptions): RedisConnection
+  /** Closes the socket that `redis()` has opened. A client of the app stays open. */
+  close(): void
+}
+
+/**
+ * Connects a guard with a Redis server. With a URL, `redis://host:port`, `rediss://…` with TLS or
+ * `redis+sentinel://…`, it opens one socket when the first request needs it. Each call has a deadline, and a
+ * circuit breaker refuses calls while Redis is down: the guard answers 503.
+ *
+ * Also takes a client of ioredis or node-redis, if it sends each command at most once and at once. Throws
+ * `Misconfigured` for an invalid URL, and for a client with a key prefix, reads from replicas, an offline queue,
+ * automatic resend, RESP3, or a cluster: each would miss revocations or count a request twice. Does NOT check the
+ * server behind such a client.
+ *
+ * @example
+ * ```ts
+ * const guard = portcullis({ issuers, redis: redis('redis://127.0.0.1:6379'), roles })
+ * ```
+ */
+export function redis(server: string | ExistingClient, settings: RedisSettings = {}): AppRedis {
+  const { keyPrefix = DEFAULT_KEY_PREFIX, timeoutMs = DEFAULT_REDIS_TIMEOUT_MS } = settings
+  if (typeof server === 'string') {
+    if (parseRedisUrl(server) === undefined)
+      throw misconfigured('must be redis://host:port, rediss://… or redis+sentinel://…')
+    const { connect, close } = connectResp({ url: server, keyPrefix, timeoutMs })
+    return whole((calls) => connect({ timeoutMs, ...calls }), close)
+  }
+  const { send, classifyFault } = sendThrough(server, misconfigured)
+  const keys = createKeys(keyPrefix)
+  return whole(
+    (calls) => ({
+      keys,
+      keyLocking: false,
+      send: boundedCalls({ timeoutMs, ...calls }, send, classifyFault),
+    }),
+    () => {},
+  )
+}
+
+const whole = (connect: AppRedis['connect'], close: () => void): AppRedis => ({
+  ...connect({}),
+  connect,
+  close,
+})
+
+const misconfigured = (mistake: string): Misconfigured =>
+  new Misconfigured('The Redis', [`redis(): ${mistake}`])

@@ -1,0 +1,134 @@
+/** A guard over `redis()` from `portcullis/redis`: a URL, a client of ioredis, and a client of node-redis. */
+import { createServer, type Server } from 'node:net'
+import { createClient } from '@redis/client'
+import { Hono } from 'hono'
+import { Cluster, Redis } from 'ioredis'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { Misconfigured } from '../../src/errors.ts'
+import { type AppRedis, redis } from '../../src/runtimes/node/redis/index.ts'
+import { freePort } from '../harness/process.ts'
+import { guardWith, type Surroundings, surroundings } from './app.ts'
+
+let given: Surroundings
+const ends: (() => unknown)[] = []
+beforeAll(async () => {
+  given = await surroundings()
+})
+afterEach(async () => {
+  for (const end of ends.splice(0)) await end()
+})
+afterAll(() => given?.redis.close())
+
+const STRICT = { enableOfflineQueue: false, autoResendUnfulfilledCommands: false }
+
+function notes(client: AppRedis) {
+  ends.push(() => client.close())
+  const limits = {
+    standard: { limit: 3, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
+  } as const
+  const guard = guardWith(given, { redis: client, limits })
+  const reached: string[] = []
+  const app = new Hono().use(guard)
+  app.get('/notes', guard.require('notes:read'), (c) => {
+    reached.push('read')
+    return c.json([])
+  })
+  return { app, reached }
+}
+
+const KINDS: Readonly<Record<string, (url: string) => Promise<AppRedis>>> = {
+  async 'a URL'(url) {
+    return redis(url, { timeoutMs: 1_000 })
+  },
+  async 'a client of ioredis'(url) {
+    const client = new Redis(url, { ...STRICT, lazyConnect: true, retryStrategy: () => null })
+    client.on('error', () => {})
+    ends.push(() => client.disconnect())
+    await client.connect().catch(() => {})
+    return redis(client, { timeoutMs: 1_000 })
+  },
+  async 'a client of node-redis'(url) {
+    const client = createClient({
+      url,
+      RESP: 2,
+      disableOfflineQueue: true,
+      socket: { reconnectStrategy: false },
+    })
+    client.on('error', () => {})
+    ends.push(() => client.destroy())
+    await client.connect().catch(() => {})
+    return redis(client, { timeoutMs: 1_000 })
+  },
+}
+
+describe.each(Object.entries(KINDS))('%s', (_, connect) => {
+  test('admits, and counts exactly, also at the same time', async () => {
+    await given.redis.direct.flushall()
+    const { app, reached } = notes(await connect(given.redis.redisUrl))
+    const headers = await given.bearer()
+    const both = await Promise.all([1, 2].map(() => app.request('/notes', { headers })))
+    expect(both.map(({ status }) => status)).toEqual([200, 200])
+    const last = [
+      await app.request('/notes', { headers }),
+      await app.request('/notes', { headers }),
+    ]
+    expect(last.map(({ status }) => status)).toEqual([200, 429])
+    expect(reached.length).toBe(3)
+  })
+
+  test('answers 503 at once if nothing listens, and reaches no handler', async () => {
+    const { app, reached } = notes(await connect(`redis://127.0.0.1:${await freePort()}`))
+    const headers = await given.bearer()
+    const { status } = await app.request('/notes', { headers })
+    expect(status).toBe(503)
+    expect(reached).toEqual([])
+  })
+})
+
+test('a server that never answers is 503 within the deadline, and does not hang', async () => {
+  const silent: Server = createServer(() => {})
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+  ends.push(() => silent.close())
+  const { port } = silent.address() as { port: number }
+  const { app } = notes(redis(`redis://127.0.0.1:${port}`, { timeoutMs: 250 }))
+  const { status } = await app.request('/notes', { headers: await given.bearer() })
+  expect(status).toBe(503)
+})
+
+describe('refuses, in one sentence,', () => {
+  const idle = { lazyConnect: true }
+  test.each<[string, () => unknown, RegExp]>([
+    ['a text that is no URL of Redis', () => 'http://127.0.0.1', /must be redis:/],
+    ['something else', () => ({}), /must be a URL/],
+    ['ioredis with its defaults', () => new Redis(idle), /enableOfflineQueue: false/],
+    [
+      'ioredis that resends',
+      () => new Redis({ ...idle, enableOfflineQueue: false }),
+      /autoResendUnfulfilledCommands: false/,
+    ],
+    [
+      'ioredis with a prefix',
+      () => new Redis({ ...idle, ...STRICT, keyPrefix: 'app:' }),
+      /keyPrefix/,
+    ],
+    ['ioredis that reads only', () => new Redis({ ...idle, ...STRICT, readOnly: true }), /replica/],
+    ['a cluster of ioredis', () => new Cluster([{ port: 1 }], idle), /cluster/],
+    ['node-redis with its defaults', () => createClient(), /disableOfflineQueue: true/],
+    ['node-redis with RESP3', () => createClient({ RESP: 3, disableOfflineQueue: true }), /RESP/],
+  ])('%s', (_, create, expected) => {
+    const client = create()
+    const error = catchError(() => redis(client as string))
+    expect(error).toBeInstanceOf(Misconfigured)
+    expect(error?.message).toMatch(expected)
+    expect(error?.message.split('\n')).toHaveLength(2)
+  })
+})
+
+function catchError(act: () => unknown): Error | undefined {
+  try {
+    act()
+  } catch (error) {
+    return error as Error
+  }
+  return undefined
+}
