@@ -16,7 +16,12 @@ const SOURCES = [
   [
     'docs/middleware.md',
     3,
-    ['examples/hono/app.ts', 'examples/hono/node.ts', 'examples/middleware/worker.ts'],
+    [
+      'examples/hono/app.ts',
+      'examples/hono/node.ts',
+      'examples/middleware/redis.ts',
+      'examples/middleware/worker.ts',
+    ],
   ],
   ['docs/package.md', 2, ['examples/minimal/gateway.ts', 'examples/minimal/audit.ts']],
   ['docs/node.md', 2, ['examples/minimal/node.ts', 'examples/node/policy.ts']],

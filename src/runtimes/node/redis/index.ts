@@ -1,4 +1,4 @@
-/** Any Redis for apps on Node, Bun and Deno: `import { redis } from 'portcullis/redis'`. */
+/** Any Redis for apps on Node: `import { redis } from 'portcullis/redis'`. */
 import { Misconfigured } from '../../../errors.ts'
 import {
   boundedCalls,
