@@ -105,7 +105,20 @@ export function createIdTokenVerifier({
 /** Adds claims that the token lacks, or that it states as null or empty. Its own values always stay. */
 const withMore = (payload: Payload, more: Payload): Payload => ({
   ...payload,
-  ...Object.fromEntries(
-    Object.entries(more).filter(([name]) => present(payload, name) === undefined),
-  ),
+  ...Object.fromEntries(Object.entries(more).filter(([name]) => isLacking(payload, more, name))),
 })
+
+/**
+ * A value and its `_verified` are one statement: `true` about one address must not verify another one.
+ * If the token has one of them, it only gets the flag, and only for the same value.
+ */
+function isLacking(payload: Payload, more: Payload, name: string): boolean {
+  const about = name.replace(/_verified$/, '')
+  const own = present(payload, about)
+  return (
+    present(payload, name) === undefined &&
+    (own === undefined
+      ? present(payload, `${about}_verified`) === undefined
+      : own === present(more, about))
+  )
+}

@@ -194,3 +194,69 @@ test('the claims of a signed-in user reach the origin in the headers of the poli
     await provider.close()
   }
 })
+
+describe('an address and the flag that it is verified', () => {
+  let gateway: Awaited<ReturnType<typeof startGatewayFor>>
+  let provider: SigningProvider
+  beforeAll(async () => {
+    provider = await startSigningProvider()
+    const identityHeaders = {
+      'X-Auth-Email': 'email',
+      'X-Auth-Email-Verified': 'email_verified',
+      'X-Auth-Phone': 'phone_number',
+      'X-Auth-Phone-Verified': 'phone_number_verified',
+    }
+    gateway = await startGatewayFor([{ provider, name: 'Example' }], {
+      policy: { identityHeaders },
+    })
+  })
+  afterAll(async () => {
+    await gateway?.close()
+    await provider?.close()
+  })
+
+  const [victim, own] = ['victim@corp.test', 'me@evil.test']
+  const NONE = undefined
+  test.each<readonly [string, object, object, readonly (string | undefined)[]]>([
+    [
+      'another address in the ID token gets no flag of UserInfo',
+      { email: victim, phone_number: '+1' },
+      { email: own, email_verified: true, phone_number: '+2', phone_number_verified: true },
+      [victim, NONE, '+1', NONE],
+    ],
+    [
+      'an address that UserInfo does not state gets no flag of it',
+      { email: victim, email_verified: null },
+      { email_verified: true },
+      [victim, NONE, NONE, NONE],
+    ],
+    [
+      'a flag in the ID token gets no address of UserInfo',
+      { email_verified: true, phone_number_verified: true },
+      { email: victim, phone_number: '+2' },
+      [NONE, 'true', NONE, 'true'],
+    ],
+    [
+      'the same address in both gets the flag of UserInfo',
+      { email: own },
+      { email: own, email_verified: false },
+      [own, 'false', NONE, NONE],
+    ],
+    [
+      'both of UserInfo count if the ID token has neither',
+      { email: '' },
+      { email: own, email_verified: true },
+      [own, 'true', NONE, NONE],
+    ],
+  ])('%s', async (_name, idToken, userInfo, expected) => {
+    provider.reset()
+    provider.answer.idToken = { permissions: ['reader'], roles: ['reader'], ...idToken }
+    provider.answer.userInfo = json({ sub: 'alice', ...userInfo })
+    const before = gateway.reached.length
+    await createUserAgent().visit(`${gateway.url}/orders`)
+    expect(gateway.reached).toHaveLength(before + 1)
+    const headers = gateway.reached.at(-1)?.headers ?? {}
+    const names = ['email', 'email-verified', 'phone', 'phone-verified']
+    expect(names.map((name) => headers[`x-auth-${name}`])).toEqual(expected)
+  })
+})
