@@ -27,7 +27,8 @@ const RESERVED: ReadonlySet<string> = new Set([
 const RESERVED_FAMILY = /[^a-z0-9-]|^(?:x-auth|proxy|cf)-/
 
 /** grpc-gateway removes the prefix `Grpc-Metadata-` before the service, and CGI adds `HTTP_`. */
-const WRAPPING = /^(?:http-|grpc-metadata-|grpcgateway-)+/
+const WRAPPER = /^(?:http-|grpc-metadata-|grpcgateway-)/
+const WRAPPING = new RegExp(`${WRAPPER.source}+`)
 
 /** First words of names that servers trust, after any `X-`. A word ends at a hyphen. */
 const FIRST_WORDS = [
@@ -67,7 +68,10 @@ export const isReserved = (name: string): boolean =>
 const unwrapped = (name: string): string => name.replace(WRAPPING, '')
 
 export interface HeaderRules {
-  /** Names that a client cannot send to the origin. `X-Tenant-*` is a prefix. */
+  /**
+   * Names that a client cannot send to the origin. `X-Tenant-*` is a prefix. Each applies as well
+   * behind `Grpc-Metadata-`, `Grpcgateway-` and `HTTP-`, which servers remove.
+   */
   readonly stripHeaders?: readonly string[] | undefined
   /** Names that a client can send although common servers trust them, such as `X-User-Id`. */
   readonly keepHeaders?: readonly string[] | undefined
@@ -99,11 +103,19 @@ function createDecision({ stripHeaders = [], keepHeaders = [] }: HeaderRules) {
   const prefixes = [...stripped]
     .filter((name) => name.endsWith('*'))
     .map((name) => name.slice(0, -1))
+  /** Also behind any number of prefixes that servers remove: each may be the last one to go. */
+  const isListed = (name: string): boolean => {
+    const inner = name.replace(WRAPPER, '')
+    return (
+      stripped.has(name) ||
+      prefixes.some((prefix) => name.startsWith(prefix)) ||
+      (inner !== name && isListed(inner))
+    )
+  }
   return (name: string): boolean =>
     !isReserved(unwrapped(name)) &&
     (kept.has(name) || !TRUSTED.test(unwrapped(name))) &&
-    !stripped.has(name) &&
-    !prefixes.some((prefix) => name.startsWith(prefix))
+    !isListed(name)
 }
 
 const NAME = /^[a-z0-9-]+$/i

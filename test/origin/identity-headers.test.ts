@@ -124,6 +124,10 @@ describe('identityHeaders', () => {
         Remote_User: 'admin',
         'X-Team': 'red',
         X_Team: 'red',
+        'Grpc-Metadata-X-Team': 'red',
+        'Grpcgateway-X-Team': 'red',
+        'HTTP-X-Team': 'red',
+        'Grpc-Metadata-Http-X-Team': 'red',
       })
       const values = Object.entries(got).filter(
         ([name]) => !/^(?:host|x-request-id|trace)/.test(name),
