@@ -117,12 +117,15 @@ describeStores((start) => {
 
   async function all(query: Readonly<Record<string, string>>, limit = 20) {
     const found: AuditEvent[] = []
+    const cursors = new Set<string>()
     let cursor: string | undefined
     do {
       const asked = { ...query, limit: `${limit}`, ...(cursor !== undefined && { cursor }) }
       const result = await createAuditLog(harness.db).query(auditQuerySchema.parse(asked))
       found.push(...result.events)
       cursor = result.cursor
+      expect(cursors).not.toContain(cursor)
+      if (cursor !== undefined) cursors.add(cursor)
     } while (cursor !== undefined)
     return found
   }
@@ -197,6 +200,27 @@ describeStores((start) => {
       expect(first).toEqual({ events: [], cursor: expect.any(String) })
       expect(await all(none)).toEqual([])
       expect(await all({ subject: 'one' }, 200)).toHaveLength(215)
+    })
+
+    test('reach every event if more blocks than one page reads contain one millisecond', async () => {
+      const lastMs = T0 + 1_000_000
+      const late = (index: number): AuditEvent => ({
+        ...at(index),
+        id: v7({ msecs: lastMs, seq: index }),
+        time: new Date(lastMs).toISOString(),
+      })
+      const early = some(215)
+      const events = [...early, ...early.map((_, index) => late(index))]
+      for (let index = 0; index < 215; index += 1) {
+        const block = [events[index], events[215 + index]].flatMap((event) => event ?? [])
+        await insertAuditEvents(harness.db, block, { seal, nowMs: T0 })
+      }
+      const newestFirst = events.toSorted((a, b) =>
+        `${a.time} ${a.id}` < `${b.time} ${b.id}` ? 1 : -1,
+      )
+      expect(await all({}, 100)).toEqual(newestFirst)
+      const until = new Date(T0 + 100_000).toISOString()
+      expect(await all({ until }, 100)).toEqual(early.slice(0, 100).toReversed())
     })
   })
 

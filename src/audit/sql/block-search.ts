@@ -9,6 +9,8 @@ import { mayContain } from './filter-condition.ts'
 
 /** Blocks whose events one query reads. A page is shorter, and has a cursor, if more are left. */
 const MAX_BLOCKS = 200
+/** If so many contain the same time that the next page would read them again. */
+const MAX_OVERLAPPING_BLOCKS = 2_000
 /** Blocks whose filter one query reads: ten million events, but fewer of a gateway with little load. */
 const MAX_FILTERS = 20_000
 const BLOCKS_PER_READ = 10
@@ -41,31 +43,39 @@ export interface BlockSearch {
   readonly limit: number
 }
 
-/** Finds at most `limit` events. Rejects with the error of the database. */
+/**
+ * Finds at most `limit` events. An early end is always before the last time of the search, so that the
+ * next page makes progress. Rejects with the error of the database, and if too many blocks overlap.
+ */
 export async function searchBlocks(
   db: AuditDatabase,
-  { query, within, period, before, limit }: BlockSearch,
+  search: BlockSearch,
+  maxBlocks = MAX_BLOCKS,
 ): Promise<BlockEventsFound> {
+  const { query, within, period, before, limit } = search
   const { sinceMs, untilMs } = period
   const lastMs = Math.min(untilMs - 1, before?.ms ?? untilMs)
   const times = [sinceMs, lastMs]
   const [found, beyond] = await db.batch<{ first_seq: number; max_ms: number }>([
-    db.prepare(candidates(db, termsOf(query, within))).bind(...times),
+    db.prepare(candidates(db, termsOf(query, within), maxBlocks)).bind(...times),
     db.prepare(`SELECT max_ms FROM ${IN_ORDER} LIMIT 1 OFFSET ${MAX_FILTERS}`).bind(...times),
   ])
   const blocks = found?.results ?? []
   const unreadMs = beyond?.results[0]?.max_ms
   const needles = needlesOf(query)
   const isWanted = matcherOf(query, within, period, before)
-  const events: AuditEvent[] = []
+  let events: readonly AuditEvent[] = []
   for (let at = 0; ; at += BLOCKS_PER_READ) {
     const next = blocks[at]
     const nextMs = next?.max_ms ?? unreadMs ?? Number.NEGATIVE_INFINITY
     const certain = events.filter(({ time }) => Date.parse(time) > nextMs)
-    if (certain.length >= limit || nextMs === Number.NEGATIVE_INFINITY)
-      return { events: newestFirst(certain).slice(0, limit) }
-    if (next === undefined || at >= MAX_BLOCKS)
-      return { events: newestFirst(certain), onlyAfterMs: nextMs }
+    if (certain.length >= limit || nextMs === Number.NEGATIVE_INFINITY) return { events: certain }
+    if (next === undefined || at >= maxBlocks) {
+      if (nextMs + 1 < lastMs) return { events: certain, onlyAfterMs: nextMs }
+      if (next === undefined || maxBlocks === MAX_OVERLAPPING_BLOCKS)
+        throw new Error('too many blocks of the audit trail contain one time')
+      return searchBlocks(db, search, MAX_OVERLAPPING_BLOCKS)
+    }
     const seqs = blocks.slice(at, at + BLOCKS_PER_READ).map(({ first_seq }) => first_seq)
     const { results } = await db
       .prepare(
@@ -73,12 +83,14 @@ export async function searchBlocks(
       )
       .bind(...seqs)
       .all<BlockRow>()
+    const read = [...events]
     for (const row of results)
       for (const line of (await blockOf(db, row)).lines)
         if (needles.every((needle) => line.includes(needle))) {
           const event = eventOfLine(line)
-          if (isWanted(event)) events.push(event)
+          if (isWanted(event)) read.push(event)
         }
+    events = newestFirst(read).slice(0, limit)
   }
 }
 
@@ -86,12 +98,12 @@ const IN_ORDER =
   'audit_blocks WHERE max_ms >= ? AND min_ms <= ? ORDER BY max_ms DESC, first_seq DESC'
 
 /** Returns the query of the newest blocks that may contain all terms. */
-function candidates(db: AuditDatabase, terms: readonly string[]): string {
-  if (terms.length === 0) return `SELECT first_seq, max_ms FROM ${IN_ORDER} LIMIT ${MAX_BLOCKS + 1}`
+function candidates(db: AuditDatabase, terms: readonly string[], maxBlocks: number): string {
+  if (terms.length === 0) return `SELECT first_seq, max_ms FROM ${IN_ORDER} LIMIT ${maxBlocks + 1}`
   return (
     `SELECT first_seq, max_ms FROM (SELECT first_seq, max_ms, terms FROM ${IN_ORDER} ` +
     `LIMIT ${MAX_FILTERS}) AS newest WHERE ${terms.map((one) => mayContain(db, one)).join(' AND ')} ` +
-    `ORDER BY max_ms DESC, first_seq DESC LIMIT ${MAX_BLOCKS + 1}`
+    `ORDER BY max_ms DESC, first_seq DESC LIMIT ${maxBlocks + 1}`
   )
 }
 
