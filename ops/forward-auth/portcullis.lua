@@ -1,5 +1,6 @@
--- Asks Portcullis about each request of HAProxy: `http-request lua.portcullis http://127.0.0.1:8788/-/decide`.
--- A refusal is returned as Portcullis has written it. Without an answer, the request is refused with 503.
+-- Decides each request of HAProxy by Portcullis: `http-request lua.portcullis http://127.0.0.1:8788/-/decide`. Sets
+-- txn.portcullis only for a permitted request: HAProxy continues after an error of Lua, so the configuration must refuse
+-- every request without it. A refusal is returned as Portcullis has written it.
 
 -- Headers of this hop, of the body, and those that state the request.
 local LEFT_OUT = {
@@ -14,7 +15,16 @@ local PASSED_ON = {
   "location", "set-cookie", "dpop-nonce",
 }
 
+-- Headers of an answer that say nothing about the caller. All others are for the API, and replace those of the client.
+local OF_ANSWER = {
+  ["cache-control"] = true, ["connection"] = true, ["content-length"] = true, ["content-type"] = true, ["date"] = true,
+  ["keep-alive"] = true, ["ratelimit"] = true, ["ratelimit-policy"] = true, ["server-timing"] = true,
+  ["set-cookie"] = true, ["transfer-encoding"] = true, ["dpop-nonce"] = true, ["x-portcullis-status"] = true,
+  ["x-portcullis-undecided"] = true,
+}
+
 local OUTAGE = '{"type":"about:blank","title":"Service unavailable","status":503}'
+local PROBLEM = { ["content-type"] = { "application/problem+json" }, ["retry-after"] = { "5" } }
 
 local function refuse(txn, status, headers, body)
   local reply = txn:reply({ status = status })
@@ -25,7 +35,7 @@ local function refuse(txn, status, headers, body)
   txn:done(reply)
 end
 
-core.register_action("portcullis", { "http-req" }, function(txn, url)
+local function question(txn)
   local headers = {}
   for name, values in pairs(txn.http:req_get_headers()) do
     if not LEFT_OUT[name] then
@@ -37,25 +47,37 @@ core.register_action("portcullis", { "http-req" }, function(txn, url)
   local host = txn.f:req_fhdr("host") or ""
   headers["x-forwarded-for"] = { txn.f:src() }
   headers["x-original-method"] = { txn.f:method() }
-  headers["x-original-url"] = { scheme .. "://" .. host .. txn.f:pathq() }
+  headers["x-original-url"] = { scheme .. "://" .. host .. (txn.f:pathq() or "") }
+  return headers
+end
 
-  local answer = core.httpclient():get({ url = url, headers = headers, timeout = 10000 })
-  local status = answer and answer.status or 0
-  if status == 200 and answer.headers["x-portcullis-status"] then
-    for name in pairs(txn.http:req_get_headers()) do
-      if name:find("^x%-auth%-") then txn.http:req_del_header(name) end
+-- An error of the client of HTTP, such as a request that is too large for it, is an answer that did not come.
+local function ask(txn, url)
+  local is_asked, answer = pcall(function()
+    return core.httpclient():get({ url = url, headers = question(txn), timeout = 10000 })
+  end)
+  return is_asked and answer or { status = 0, headers = {} }
+end
+
+core.register_action("portcullis", { "http-req" }, function(txn, url)
+  local answer = ask(txn, url)
+  local status, headers = answer.status or 0, answer.headers or {}
+  for name in pairs(txn.http:req_get_headers()) do
+    if name:find("^x%-auth%-") then txn.http:req_del_header(name) end
+  end
+  if status == 200 and headers["x-portcullis-status"] then
+    for name, values in pairs(headers) do
+      if not OF_ANSWER[name] then
+        txn.http:req_del_header(name)
+        if values[0] ~= "" then txn.http:req_set_header(name, values[0]) end
+      end
     end
-    for name, values in pairs(answer.headers) do
-      if name:find("^x%-auth%-") and values[0] ~= "" then txn.http:req_set_header(name, values[0]) end
-    end
-    txn.http:req_set_header("x-request-id", (answer.headers["x-request-id"] or {})[0] or "")
-    -- The token is for the gateway only.
-    txn.http:req_del_header("authorization")
+    local cookie = (headers["set-cookie"] or {})[0]
+    if cookie then txn:set_var("txn.portcullis_cookie", cookie) end
+    txn:set_var("txn.portcullis", true)
     return
   end
-  if status < 300 then
-    return refuse(txn, 503, { ["content-type"] = { "application/problem+json" }, ["retry-after"] = { "5" } }, OUTAGE)
-  end
-  local decided = (answer.headers["x-portcullis-status"] or {})[0]
-  refuse(txn, tonumber(decided) or status, answer.headers, answer.body)
+  if status < 300 then return refuse(txn, 503, PROBLEM, OUTAGE) end
+  local decided = (headers["x-portcullis-status"] or {})[0]
+  refuse(txn, tonumber(decided) or status, headers, answer.body)
 end, 1)

@@ -1,5 +1,5 @@
 /** The one port of opt-in features. Nothing in a gateway knows a feature by its name. */
-import type { Hono, MiddlewareHandler } from 'hono'
+import type { ExecutionContext, Hono, MiddlewareHandler } from 'hono'
 import type { WaitUntil } from '../access/principal.ts'
 import type { RelationChecker } from '../access/relations/checker.ts'
 import type { RelationCheck } from '../access/relations/redis/check.ts'
@@ -190,11 +190,7 @@ export interface DoorServices extends Pick<Core, 'addressOf' | 'publicOriginOf' 
 }
 
 export interface DoorGateway {
-  fetch(
-    request: Request,
-    bindings: object,
-    context: Pick<ExecutionContext, 'waitUntil' | 'passThroughOnException' | 'props'>,
-  ): Response | Promise<Response>
+  fetch(request: Request, bindings: object, context: ExecutionContext): Response | Promise<Response>
 }
 
 /** The stages of a route, in the order of the pipeline. */

@@ -1,6 +1,7 @@
 /** A real HTTP server with a handler of the test. */
-import { createServer, type RequestListener } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
 
 /** Longer than any test, so that no client reuses a connection while this end closes it. */
 export const KEEP_ALIVE_MS = 600_000
@@ -12,7 +13,10 @@ export interface TestServer {
 }
 
 /** Listens on a free loopback port. A client may disconnect in the middle of its body. */
-export async function startHttpServer(listener: RequestListener): Promise<TestServer> {
+export async function startHttpServer(
+  listener: RequestListener,
+  onUpgrade?: (request: IncomingMessage, socket: Duplex) => void,
+): Promise<TestServer> {
   const server = createServer(async (request, response) => {
     try {
       await listener(request, response)
@@ -22,6 +26,7 @@ export async function startHttpServer(listener: RequestListener): Promise<TestSe
     }
   })
   server.keepAliveTimeout = KEEP_ALIVE_MS
+  if (onUpgrade !== undefined) server.on('upgrade', onUpgrade)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   return {

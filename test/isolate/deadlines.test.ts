@@ -51,10 +51,18 @@ describe('every call to a dependency has a deadline', () => {
   test('a call to D1, R2 or the queue races with a timer [R20]', () => {
     const users = sources.filter((path) => {
       const code = codeOf(path)
-      return /^src\/[a-z-]+\/(?:d1|r2|queue)\//.test(path) && BINDING.test(code) && CALLS.test(code)
+      return (
+        /^src\/[a-z-]+\/(?:sql|r2|queue)\//.test(path) && BINDING.test(code) && CALLS.test(code)
+      )
     })
     expect(users).toContain('src/audit/sql/audit-events.ts')
-    expect(users.filter((path) => !BOUNDED.test(codeOf(path)))).toEqual([])
+    // The caller of the search bounds it.
+    expect(users.filter((path) => !BOUNDED.test(codeOf(path)))).toEqual([
+      'src/audit/sql/block-search.ts',
+    ])
+    expect(codeOf('src/audit/sql/audit-events.ts')).toMatch(
+      /withinQuery<BlockEventsFound>\(\s*\(\) => searchBlocks\(/,
+    )
     expect(codeOf('src/audit/sql/schema.ts')).toMatch(
       /function withinQuery\b[^}]*\bwithDeadline\(work\(\)/,
     )

@@ -43,12 +43,19 @@ export async function coveredBy(line: string, digest: Digest = sha256): Promise<
 const commitmentOf = (salt: string, values: string, digest: Digest): string | Promise<string> =>
   salt === '' ? (JSON.parse(values) as ErasedPart).commitment : digest(`${salt}\n${values}`)
 
-/** Returns the event of a line. Erased parts have the values of an erased row. */
+/**
+ * Returns the event of a line, with its members in the order in which gateways write them. Erased parts have
+ * the values of an erased row.
+ */
 export function eventOfLine(line: string): AuditEvent {
   const [open = '', salt = '', caller = '', changeSalt = '', change = ''] = line.split(SEPARATOR)
+  const { id, time, ...decision } = JSON.parse(open) as AuditEvent
+  const { requestId, traceId, actor, ...more } =
+    salt === '' ? ERASED_CALLER : (JSON.parse(caller) as AuditEvent)
   return {
-    ...(JSON.parse(open) as AuditEvent),
-    ...(salt === '' ? ERASED_CALLER : (JSON.parse(caller) as AuditEvent)),
+    ...{ id, time, requestId, traceId, actor },
+    ...decision,
+    ...more,
     ...(changeSalt !== '' && { change: JSON.parse(change) as AuditEvent['change'] }),
   } as AuditEvent
 }

@@ -96,13 +96,32 @@ export function createDecisions({
       }
       if (statement === undefined) return problemResponse(problem('not_found', ELSEWHERE))
       const request = statement.request as unknown as Request
+      if (hasAlias(request.headers, names))
+        return problemResponse(
+          problem('malformed_request', 'A header resembles one of the gateway.'),
+        )
       const response = await gateway.fetch(request, bindings, context)
       const decided = allowed.get(request)
-      const answer = decided === undefined ? refusal(response) : allowance(response, decided, names)
+      // A stage may refuse after the place of the origin was reached.
+      const isAllowed = decided !== undefined && response.ok
+      const answer = isAllowed ? allowance(response, decided, names) : refusal(response)
       answer.headers.set(STATUS_HEADER, String(answer.status))
       return statement.form === 'original' ? forFewStatuses(answer) : answer
     },
   }
+}
+
+/**
+ * Reports whether a header of the client, such as `X_Auth_Roles`, is another spelling of one about the caller.
+ * The proxy passes it on, and servers on CGI read it as that one.
+ */
+function hasAlias(headers: Headers, names: readonly string[]): boolean {
+  for (const name of headers.keys())
+    if (/[^a-z0-9-]/.test(name)) {
+      const plain = name.replace(/[^a-z0-9]/g, '-')
+      if (plain.startsWith('x-auth-') || names.includes(plain)) return true
+    }
+  return false
 }
 
 const ELSEWHERE = 'This listener has only the decision endpoint.'

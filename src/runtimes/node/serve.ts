@@ -170,14 +170,16 @@ async function listen(
   return { end, url: urlOf(http, 'http') }
 }
 
+type DoorContext = Parameters<DoorGateway['fetch']>[2]
+
 /** Answers only trusted proxies: a client could ask for the identity headers of any path. */
 const onlyProxies = (
-  { fetch }: DoorGateway,
+  door: DoorGateway,
   { isFromProxy }: NodeRuntime,
 ): Parameters<typeof createListeners>[0] => ({
   fetch: (request, bindings, context) =>
     isFromProxy((bindings as NodeBindings).incoming)
-      ? fetch(request, bindings as NodeBindings, context as ExecutionContext)
+      ? door.fetch(request, bindings as NodeBindings, context as DoorContext)
       : problemResponse(problem('insufficient_permission', 'Only trusted proxies are answered.')),
 })
 

@@ -376,7 +376,7 @@ describe('every writer reports to the feed', () => {
     const { scripts, sourceOf } = readLuaFiles(folder)
     const withFeed = scripts.filter((path) => /\bfeed_head\(/.test(sourceOf(path)))
     const calls =
-      /^(?!local function).*\b(append_\w+|add_owner|extend_cutoff|end_family|end_secrets|feed_head)\(/m
+      /^(?!local function).*\b(append_\w+|add_owner|remove_owner|extend_cutoff|end_family|end_secrets|feed_head)\(/m
     expect(withFeed.length).toBeGreaterThan(8)
     for (const path of withFeed) {
       const own = readFileSync(path, 'utf8')
@@ -400,6 +400,7 @@ describe('every writer reports to the feed', () => {
       'access/tokens/redis/api-keys.ts',
       'access/tokens/redis/refresh-families.ts',
       'features/authorization-code/redis/authorization-codes.ts',
+      'features/signals/redis/signal-store.ts',
     ])
     expect(stores.filter((path) => !writing.includes(path))).toEqual([
       'features/authorization-server/redis/client-logins.ts',

@@ -140,6 +140,16 @@ describe.each(Object.entries(PROXIES))('a question of %s', (name, describeReques
     },
   )
 
+  test.each(['X_Auth_Roles', 'X.Auth.Roles', 'x_auth-subject', 'X-Auth_Tenant'])(
+    'with %s, which an API may read as a header of the gateway, is refused',
+    async (header) => {
+      const headers: [string, string][] = [...bearer(), [header, 'admin']]
+      const { status, headers: received } = await ask({ target: '/orders', headers })
+      expect(status).toBeGreaterThanOrEqual(400)
+      expect(received['x-auth-assertion']).toBeUndefined()
+    },
+  )
+
   test('decides each of many requests for one coalesced route', async () => {
     const answers = await Promise.all(
       Array.from({ length: 5 }, () => ask({ target: '/orders/1', headers: bearer() })),

@@ -2,12 +2,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { type IncomingMessage, request as send } from 'node:http'
+import { type IncomingMessage, type ServerResponse, request as send } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startHttpServer, type TestServer } from '../../harness/http-server.ts'
 import { freePort, isInstalled, ROOT } from '../../harness/process.ts'
 import { type Door, startDoor } from './door.ts'
 
@@ -29,8 +31,10 @@ function adapted(content: string, changes: readonly (readonly [from: string, to:
   }, content)
 }
 
+type Addresses = Pick<Door, 'doorUrl' | 'url' | 'originUrl'>
+
 /** The addresses of the shipped files, and those of this test. */
-const ADDRESSES = (door: Door) =>
+const ADDRESSES = (door: Addresses) =>
   [
     ['127.0.0.1:8788', new URL(door.doorUrl).host],
     ['127.0.0.1:8787', new URL(door.url).host],
@@ -39,7 +43,7 @@ const ADDRESSES = (door: Door) =>
 
 interface Proxy {
   readonly program: string
-  readonly command: (door: Door, port: number) => readonly string[]
+  readonly command: (door: Addresses, port: number) => readonly string[]
   /** What the origin must not get, but gets as an empty value. */
   readonly keepsEmpty?: boolean
 }
@@ -110,6 +114,24 @@ const PROXIES: Readonly<Record<string, Proxy>> = {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
+/** Starts a proxy in front of these addresses. */
+async function startProxy(proxy: Proxy, addresses: Addresses) {
+  const port = await freePort()
+  const [program = '', ...parameters] = proxy.command(addresses, port)
+  const env = { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
+  const running = spawn(program, parameters, { stdio: ['ignore', 'ignore', 'inherit'], env })
+  await listens(port, running)
+  return {
+    port,
+    async stop() {
+      if (running.exitCode !== null) return
+      const ended = once(running, 'exit')
+      running.kill('SIGTERM')
+      await ended
+    },
+  }
+}
+
 async function listens(port: number, process: ChildProcess): Promise<void> {
   const until = Date.now() + STARTS_WITHIN_MS
   while (Date.now() < until) {
@@ -129,24 +151,17 @@ describe.each(Object.entries(PROXIES))('%s with the shipped file', (_, proxy) =>
   describe.runIf(isInstalled(proxy.program))('is installed', () => {
     let door: Door
     let port: number
-    let running: ChildProcess
+    let running: Awaited<ReturnType<typeof startProxy>>
     let authorization: string
 
     beforeAll(async () => {
       door = await startDoor({ withoutBody: ['POST /events'] }, TRUSTED)
       authorization = await door.bearer({ claims: { sub: 'alice' } })
-      port = await freePort()
-      const [program = '', ...parameters] = proxy.command(door, port)
-      const env = { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
-      running = spawn(program, parameters, { stdio: ['ignore', 'ignore', 'inherit'], env })
-      await listens(port, running)
+      running = await startProxy(proxy, door)
+      port = running.port
     })
     afterAll(async () => {
-      if (running?.exitCode === null) {
-        const ended = once(running, 'exit')
-        running.kill('SIGTERM')
-        await ended
-      }
+      await running?.stop()
       await door?.close()
     })
 
@@ -235,6 +250,71 @@ describe.each(Object.entries(PROXIES))('%s with the shipped file', (_, proxy) =>
       expect(door.reached.length).toBe(before)
     })
 
+    /** Sends bytes on a connection of their own, and returns the response. */
+    async function sendRaw(head: readonly string[]): Promise<string> {
+      const socket = connect({ port, host: TRUSTED, localAddress: CLIENT })
+      socket.on('error', () => {})
+      socket.write([...head, 'Connection: close', '', ''].join('\r\n'))
+      let received = ''
+      try {
+        for await (const chunk of socket) received += String(chunk)
+      } catch {
+        // The proxy has ended the connection.
+      }
+      return received
+    }
+
+    test.each([
+      ['no path', ['OPTIONS * HTTP/1.1', `Host: ${HOST}`]],
+      ['a tunnel', [`CONNECT ${HOST}:80 HTTP/1.1`, `Host: ${HOST}:80`]],
+      ['an absolute target without a path', [`GET http://${HOST} HTTP/1.1`, `Host: ${HOST}`]],
+      [
+        'headers that fill the buffers',
+        [
+          'GET /admin/users HTTP/1.1',
+          `Host: ${'a'.repeat(2_000)}.example.com`,
+          ...Array.from({ length: 15 }, (_each, at) => `X-Fill-${at}: ${'x'.repeat(4_000)}`),
+        ],
+      ],
+      [
+        'many headers',
+        ['GET /admin/users HTTP/1.1', `Host: ${HOST}`, ...Array(90).fill('X-Auth-Roles: admin')],
+      ],
+    ])('a request with %s does not get past the decision', async (_reason, head) => {
+      const before = door.reached.length
+      const response = await sendRaw([...head, 'X-Auth-Subject: admin', 'X-Auth-Roles: admin'])
+      expect(response).not.toContain('[]')
+      expect(door.reached.length).toBe(before)
+    })
+
+    test.each([
+      'X_Auth_Roles',
+      'X.Auth.Roles',
+      'X-HTTP-Method-Override',
+      'X-Original-URL',
+      'X-Rewrite-URL',
+      'Cookie',
+      'DPoP',
+    ])('%s of a client never reaches the origin', async (name) => {
+      const before = door.reached.length
+      await ask('/public/ping', { [name]: 'admin' })
+      const received = door.reached.slice(before).map(({ rawHeaders }) => rawHeaders.join('\n'))
+      expect(received.join('\n')).not.toMatch(/admin/)
+    })
+
+    test('a client cannot have the headers of the gateway removed', async () => {
+      const before = door.reached.length
+      const headers = {
+        Authorization: authorization,
+        Connection: 'close, X-Auth-Subject, X-Auth-Assertion',
+      }
+      await ask('/orders', headers)
+      for (const { headers: received } of door.reached.slice(before)) {
+        expect(received['x-auth-subject']).toBe('alice')
+        expect(received['x-auth-assertion']).toMatch(/^eyJ/)
+      }
+    })
+
     test('an exhausted limit is 429 with the time to wait, counted by the address of the client', async () => {
       const answers = []
       for (let i = 0; i < 3; i++)
@@ -261,6 +341,97 @@ describe.each(Object.entries(PROXIES))('%s with the shipped file', (_, proxy) =>
       door.redis.setAnswering(true)
       expect(status).toBe(503)
       expect(door.reached.length).toBe(before)
+    })
+  })
+})
+
+/** For the key of RFC 6455 section 1.3. */
+const ACCEPTED = 'Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo='
+
+/** A server in the place of the gateway, which allows everything and renews a session. */
+function allowing(response: ServerResponse): void {
+  response.writeHead(200, {
+    'X-Portcullis-Status': '200',
+    'X-Auth-Subject': 'alice',
+    'X-Auth-Tenant': '',
+    'Set-Cookie': 'session=renewed; Path=/; Secure; HttpOnly',
+  })
+  response.end()
+}
+
+describe.each(Object.entries(PROXIES))('%s with the shipped file', (_, proxy) => {
+  describe.runIf(isInstalled(proxy.program))('passes on', () => {
+    let running: Awaited<ReturnType<typeof startProxy>>
+    let decisions: TestServer
+    let origin: TestServer
+    const opened: IncomingMessage[] = []
+    const sockets: Duplex[] = []
+
+    beforeAll(async () => {
+      decisions = await startHttpServer((_request, response) => allowing(response))
+      origin = await startHttpServer(
+        (_request, response) => {
+          response.writeHead(200, { 'Set-Cookie': 'theme=dark' }).end('[]')
+        },
+        (incoming, socket) => {
+          opened.push(incoming)
+          sockets.push(socket)
+          const fields = ['Upgrade: websocket', 'Connection: Upgrade', ACCEPTED, '', '']
+          socket.write(['HTTP/1.1 101 Switching Protocols', ...fields].join('\r\n'))
+          socket.on('data', (data) => socket.end(data))
+        },
+      )
+      const addresses = { doorUrl: decisions.url, url: decisions.url, originUrl: origin.url }
+      running = await startProxy(proxy, addresses)
+    })
+    afterAll(async () => {
+      for (const socket of sockets) socket.destroy()
+      await running?.stop()
+      await origin?.close()
+      await decisions?.close()
+    })
+
+    test('the cookie of a renewed session, beside the cookies of the API', async () => {
+      const request = send({
+        host: TRUSTED,
+        port: running.port,
+        path: '/',
+        headers: { Host: HOST },
+        agent: false,
+      })
+      const [response] = (await once(request.end(), 'response')) as [IncomingMessage]
+      response.resume()
+      expect(response.headers['set-cookie']?.sort()).toEqual([
+        'session=renewed; Path=/; Secure; HttpOnly',
+        'theme=dark',
+      ])
+    })
+
+    test('a WebSocket, with the verified identity', async () => {
+      const socket = connect(running.port, TRUSTED)
+      socket.write(
+        [
+          'GET /socket HTTP/1.1',
+          `Host: ${HOST}`,
+          'Connection: Upgrade',
+          'Upgrade: websocket',
+          'Sec-WebSocket-Version: 13',
+          'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+          'X-Auth-Subject: admin',
+          '',
+          '',
+        ].join('\r\n'),
+      )
+      socket.setTimeout(5_000, () => socket.destroy())
+      let received = ''
+      for await (const chunk of socket) {
+        if (received === '') socket.write('ping')
+        received += String(chunk)
+        if (received.endsWith('ping')) break
+      }
+      socket.destroy()
+      expect(received).toMatch(/^HTTP\/1\.1 101 /)
+      expect(opened.at(-1)?.headers['x-auth-subject']).toBe('alice')
     })
   })
 })
