@@ -88,7 +88,9 @@ const record = z.record(z.string(), claimPath).check(
       const isTwice = names
         .slice(0, index)
         .some((other) => other.toLowerCase() === name.toLowerCase())
-      const message = isTwice ? `${name} is there twice` : mistakeIn(name)
+      const message = isTwice
+        ? `duplicate header ${name}; the case of names does not matter`
+        : mistakeIn(name)
       if (message !== undefined) context.addIssue({ code: 'custom', message, path: [name] })
     }
   }),

@@ -168,7 +168,7 @@ describe('a policy', () => {
     ['letters, digits and hyphens', { X_Auth_Email: 'email' }],
     ['letters, digits and hyphens', { 'X Auth': 'email' }],
     ['letters, digits and hyphens', { '': 'email' }],
-    ['is there twice', { 'X-Email': 'email', 'x-email': 'mail' }],
+    ['duplicate header', { 'X-Email': 'email', 'x-email': 'mail' }],
     ['none of them empty', { 'X-Email': '' }],
   ])('names the mistake: %s', (text, identityHeaders) => {
     expect(() => policy(identityHeaders)).toThrow(Misconfigured)

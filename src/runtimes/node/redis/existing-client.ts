@@ -64,7 +64,7 @@ function mistakeInIoredis({ isCluster, options = {} }: IoredisClient): string | 
   const settings: Settings = options
   if (isCluster) return CLUSTER
   if (settings.keyPrefix)
-    return 'the client has a keyPrefix, so operators would look elsewhere; use the option keyPrefix of redis()'
+    return 'the client has a keyPrefix, so the tools of operators would use other keys; use the option keyPrefix of redis()'
   if (settings.readOnly || settings.role === 'slave') return READ_ONLY
   if (settings.enableOfflineQueue !== false)
     return 'the client keeps commands while Redis is down, so requests would hang; set enableOfflineQueue: false'
