@@ -92,21 +92,18 @@ export function createDecisions({
       try {
         statement = readStatement(question, form)
       } catch (error) {
-        return problemResponse(problemOf(error as Error))
+        return inForm(problemResponse(problemOf(error as Error)), form)
       }
       if (statement === undefined) return problemResponse(problem('not_found', ELSEWHERE))
       const request = statement.request as unknown as Request
       if (hasAlias(request.headers, names))
-        return problemResponse(
-          problem('malformed_request', 'A header resembles one of the gateway.'),
-        )
+        return inForm(problemResponse(problem('malformed_request', ALIAS)), statement.form)
       const response = await gateway.fetch(request, bindings, context)
       const decided = allowed.get(request)
       // A stage may refuse after the place of the origin was reached.
       const isAllowed = decided !== undefined && response.ok
       const answer = isAllowed ? allowance(response, decided, names) : refusal(response)
-      answer.headers.set(STATUS_HEADER, String(answer.status))
-      return statement.form === 'original' ? forFewStatuses(answer) : answer
+      return inForm(answer, statement.form)
     },
   }
 }
@@ -124,6 +121,7 @@ function hasAlias(headers: Headers, names: readonly string[]): boolean {
   return false
 }
 
+const ALIAS = 'A header resembles one that only the gateway may send.'
 const ELSEWHERE = 'This listener has only the decision endpoint.'
 
 interface Allowed {
@@ -159,10 +157,10 @@ function allowance(
   return answer
 }
 
-/** A path or a method that the policy does not have is a refusal here: proxies know no 404. */
+/** A path or a method that the policy does not have is a refusal here: proxies expect no 404. */
 function refusal(response: Response): Response {
   const { status, headers, body } = response
-  // Proxies know 302 only; browsers follow both with GET.
+  // Proxies expect 302; browsers follow both with GET.
   if (status >= 300 && status < 400) return new Response(body, { status: 302, headers })
   if (status >= 400 && status !== 404 && status !== 405) return new Response(body, response)
   body?.cancel().catch(() => {})
@@ -175,7 +173,13 @@ function refusal(response: Response): Response {
 
 const UNKNOWN_ROUTE = 'The policy has no route for this method and path.'
 
-/** nginx knows 2xx, 401 and 403; it reads the others from {@link STATUS_HEADER}. An outage stays one. */
+/** Returns an answer as the proxies of a form expect it. */
+function inForm(answer: Response, form: Form | undefined): Response {
+  answer.headers.set(STATUS_HEADER, String(answer.status))
+  return form === 'original' ? forFewStatuses(answer) : answer
+}
+
+/** nginx supports 2xx, 401 and 403; it reads the others from {@link STATUS_HEADER}. An outage stays one. */
 function forFewStatuses(answer: Response): Response {
   const { status, body, headers } = answer
   if (status < 300 || status === 401 || status >= 500) return answer

@@ -205,10 +205,11 @@ describe('the listener', () => {
     ['a target with a fragment', forwarded({ 'X-Forwarded-Uri': '/public/ping#/orders' })],
     ['a host with a path', forwarded({ 'X-Forwarded-Host': 'api.test/orders?' })],
     ['a scheme that is not HTTP', forwarded({ 'X-Forwarded-Proto': 'ftp' })],
-    ['a method that is none', forwarded({ 'X-Forwarded-Method': 'GET /' })],
+    ['a method with a space', forwarded({ 'X-Forwarded-Method': 'GET /' })],
   ])('refuses %s with 400', async (_, headers) => {
-    const { status, body } = await door.ask({ headers: headers ?? [] })
+    const { status, headers: received, body } = await door.ask({ headers: headers ?? [] })
     expect(status).toBe(400)
+    expect(received['x-portcullis-status']).toBe('400')
     expect(JSON.parse(body)).toMatchObject({ code: 'malformed_request' })
   })
 
