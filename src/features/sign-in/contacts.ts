@@ -1,4 +1,4 @@
-/** What the sign-in tells other features about a login: addresses that the provider has verified. */
+/** What the sign-in reports to other features about a login: addresses that the provider has verified. */
 import { present } from '../../access/tokens/present.ts'
 import { createExchange } from '../../isolate/exchange.ts'
 

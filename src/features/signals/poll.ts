@@ -39,7 +39,7 @@ const pollResponse = z.looseObject({
   moreAvailable: z.optional(z.boolean()),
 })
 
-/** What the next call tells the transmitter about the events of the last one. */
+/** What the next call reports to the transmitter about the events of the last one. */
 interface Answers {
   readonly ack: string[]
   readonly setErrs: Record<string, { readonly err: string; readonly description: string }>

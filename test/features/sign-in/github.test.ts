@@ -129,13 +129,13 @@ describe('an answer that GitHub does not document', () => {
     ['an outage', { status: 502 }, 503],
     ['a refused access token', { status: 401 }, 400],
     ['no access token', { token: { access_token: undefined } }, 400],
-  ])('signs nobody in: %s', async (_name, answer, status) => {
+  ])('signs no user in: %s', async (_name, answer, status) => {
     Object.assign(github.answer, answer)
     expect([(await visit()).status, gateway.reached.length]).toEqual([status, 0])
   })
 })
 
-test('a code without its verifier signs nobody in', async () => {
+test('a code without its verifier signs no user in', async () => {
   const browser = createUserAgent()
   const start = await browser.send(`${gateway.url}/oauth/sign-in?return_to=%2Forders`)
   const state = new URL(start.headers.get('location') ?? '').searchParams.get('state')

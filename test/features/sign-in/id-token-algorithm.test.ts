@@ -50,7 +50,7 @@ describe('a provider without an algorithm in its entry', () => {
     )
   })
 
-  test('signs nobody in with an ID token of another algorithm, although its key is published', async () => {
+  test('signs no user in with an ID token of another algorithm, although its key is published', async () => {
     provider.answer.header = { alg: 'ES256' }
     const visit = await createUserAgent().visit(at('/orders'))
     expect([visit.status, gateway.reached.length]).toEqual([400, 0])

@@ -100,7 +100,7 @@ describe.each(['auto', 'required', 'never'] as const)('with userInfo %s', (userI
     ['nobody', { ...whole, sub: undefined }],
     ['a user in another case', { ...whole, sub: 'Alice' }],
     ['a list of users', { ...whole, sub: ['alice'] }],
-  ])('the claims of %s sign nobody in', async (_name, members) => {
+  ])('the claims of %s sign no user in', async (_name, members) => {
     provider.answer.userInfo = json(members)
     expect(await signIn()).toEqual([400, 0])
     // Neither if the ID token needs no help.
