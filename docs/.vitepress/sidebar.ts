@@ -42,7 +42,19 @@ const PAGES = [
   ['Operate', ['operate', 'audit', 'errors']],
   [
     'Reference',
-    ['package', 'configuration', 'features', 'storage-schema', 'architecture', 'glossary'],
+    [
+      'configuration',
+      'environment',
+      'issuers',
+      'policy',
+      'routes',
+      'limits',
+      'package',
+      'features',
+      'storage-schema',
+      'architecture',
+      'glossary',
+    ],
   ],
   ['Assurance', ['threat-model', 'checklist', 'conformance', 'benchmarks']],
 ] as const

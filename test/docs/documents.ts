@@ -13,7 +13,7 @@ export const DOCUMENTS: readonly string[] = documentsBelow('').sort()
 export const FIRST_GUIDES = [
   'README.md',
   'docs/your-api.md',
-  'docs/configuration.md',
+  'docs/environment.md',
   'docs/middleware.md',
   'docs/deploy.md',
 ] as const
@@ -39,6 +39,18 @@ export const GUIDES = [...FIRST_GUIDES, ...FEATURE_GUIDES, ...OPERATION_GUIDES] 
 export type Guide = (typeof GUIDES)[number]
 
 export const readDocument = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+
+/** The reference of the configuration, in its order. */
+export const CONFIGURATION = [
+  'docs/environment.md',
+  'docs/issuers.md',
+  'docs/policy.md',
+  'docs/routes.md',
+  'docs/limits.md',
+] as const
+
+/** Returns the pages of the configuration as one document. */
+export const readConfiguration = (): string => CONFIGURATION.map(readDocument).join('\n')
 
 /** Returns the blocks of commands that a user runs. */
 export const commandsOf = (path: string): readonly Block[] =>

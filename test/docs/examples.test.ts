@@ -8,7 +8,7 @@ import { EVERY_FEATURE, parseConfig } from '../../src/features/environment.ts'
 import { nodeEnvironment } from '../../src/runtimes/node/schemas/node-environment.ts'
 import { createKey } from '../harness/issuer.ts'
 import { type Block, blocksOf, unindented } from './blocks.ts'
-import { DOCUMENTS, readDocument } from './documents.ts'
+import { DOCUMENTS, readConfiguration, readDocument } from './documents.ts'
 
 /** The number of `ts` blocks that a document has at least, and the files that contain them. */
 const SOURCES = [
@@ -49,14 +49,16 @@ const SOURCES = [
   ['docs/signals.md', 2, ['examples/signals/policy.ts', 'examples/signals/polling.ts']],
   ['docs/authorization-server.md', 4, ['examples/agents/policy.ts']],
   [
-    'docs/configuration.md',
-    14,
+    'docs/policy.md',
+    9,
     [
       'examples/configuration/policy.ts',
       'examples/configuration/decision-point.ts',
       'examples/shop/policy.ts',
     ],
   ],
+  ['docs/routes.md', 14, ['examples/configuration/policy.ts', 'examples/shop/policy.ts']],
+  ['docs/limits.md', 3, ['examples/configuration/policy.ts']],
 ] as const
 
 const blocksIn = (document: string, language: string): readonly Block[] =>
@@ -87,14 +89,13 @@ const withSecrets = (text: string): string =>
     .reduce((all, name) => all.replaceAll(`"${name}":"…"`, `"${name}":"${privateJwk[name]}"`), text)
     .replaceAll('=…', `=${privateJwk.d}`)
 
-describe('docs/configuration.md', () => {
-  const document = 'docs/configuration.md'
-  const [issuers, clients] = blocksIn(document, 'json')
+describe('the configuration pages', () => {
+  const blocks = blocksOf(readConfiguration())
+  const blocksWith = (language: string) => blocks.filter((block) => block.language === language)
+  const [issuers, clients] = blocksWith('json')
   const { REDIS_URL, ...environment } = Object.assign(
     {},
-    ...[...blocksIn(document, 'toml'), ...blocksIn(document, 'ini')].map(({ text }) =>
-      parseEnv(withSecrets(text)),
-    ),
+    ...[...blocksWith('toml'), ...blocksWith('ini')].map(({ text }) => parseEnv(withSecrets(text))),
     { ISSUERS: issuers?.text, CLIENTS: clients?.text },
   )
 
@@ -140,12 +141,12 @@ describe('docs/configuration.md', () => {
 
   test('shows an example of every variable and every field', () => {
     const examples = ['toml', 'ini', 'sh', 'console', 'json', 'ts']
-      .flatMap((language) => blocksIn(document, language))
+      .flatMap(blocksWith)
       .map(({ text }) => text)
       .join('\n')
     // The examples of these are their entries.
     const lists = ['ISSUERS', 'CLIENTS', 'routes']
-    const names = [...readDocument(document).matchAll(/^\| `(\w+)` \|/gm)]
+    const names = [...readConfiguration().matchAll(/^\| `(\w+)` \|/gm)]
     const missing = names
       .map(([, name = '']) => name)
       .filter((name) => !lists.includes(name) && !new RegExp(`\\b${name}\\b`).test(examples))

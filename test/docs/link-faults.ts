@@ -18,9 +18,10 @@ export function relativeLinks(markdown: string): string[] {
 const shown = (heading: string): string =>
   heading.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replaceAll('`', '')
 
-/** Anchors of a document. A repeated heading gets a number. */
+/** Anchors of a document: of its headings, and those that it names itself. A repeated heading gets a number. */
 export function anchorsOf(markdown: string): ReadonlySet<string> {
-  const anchors = new Set<string>()
+  const named = proseOf(markdown).matchAll(/<a id="([\w-]+)"><\/a>/g)
+  const anchors = new Set([...named].map(([, id = '']) => id))
   for (const heading of outlineOf(markdown).headings) {
     const slug = slugOf(shown(heading))
     let anchor = slug

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { sidebar } from '../../docs/.vitepress/sidebar.ts'
 import { ROOT } from '../harness/process.ts'
-import { DOCUMENTS, readDocument } from './documents.ts'
+import { outlineOf } from './blocks.ts'
+import { CONFIGURATION, DOCUMENTS, readDocument } from './documents.ts'
 import { anchorsOf, faultOf, relativeLinks } from './link-faults.ts'
 
 const README_MAX_BYTES = 9_216
@@ -18,6 +19,17 @@ test('every kind of document is checked', () => {
   expect(DOCUMENTS).toContain('docs/configuration.md')
   expect(DOCUMENTS).toContain('bench/README.md')
   expect(DOCUMENTS.filter((path) => path.startsWith('docs/decisions/')).length).toBeGreaterThan(40)
+})
+
+test('the index of the configuration keeps the anchor of each section of its pages', () => {
+  const sections = CONFIGURATION.flatMap((path) => outlineOf(readDocument(path)).headings.slice(1))
+  const index = readDocument('docs/configuration.md')
+  expect(sections.length).toBeGreaterThan(35)
+  for (const section of sections) {
+    const [anchor = ''] = anchorsOf(`# ${section}`)
+    expect(anchorsOf(index)).toContain(anchor)
+    expect(index).toContain(`.md#${anchor})`)
+  }
 })
 
 test('each decision record has a number of its own', () => {
@@ -42,6 +54,7 @@ describe('relative links lead to a file and a heading that exist:', () => {
       'c-e',
       'a-b-1',
     ])
+    expect([...anchorsOf('* <a id="limits"></a>[Limits](limits.md)')]).toEqual(['limits'])
   })
 })
 

@@ -141,7 +141,7 @@ describe.skipIf(!hasRedisServer)('an ACL user', () => {
     const direct = directTo(port)
     cleanups.push(() => direct.disconnect())
     const documented = /^ACL SETUSER gateway (.*)$/m.exec(
-      await readFile(join(ROOT, 'docs/configuration.md'), 'utf8'),
+      await readFile(join(ROOT, 'docs/environment.md'), 'utf8'),
     )?.[1]
     const rights = documented?.replace('>…', `>${PASSWORD}`).split(' ') ?? []
     await direct.acl('SETUSER', 'gateway', ...rights)
