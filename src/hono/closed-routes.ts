@@ -1,11 +1,11 @@
 /** Keeps anonymous callers of a public route out of the undeclared routes behind it. */
-import type { Context, MiddlewareHandler } from 'hono'
+import type { Context } from 'hono'
 import { METHOD_NAME_ALL } from 'hono/router'
 import type { RouterRoute } from 'hono/types'
 import { findTargetHandler } from 'hono/utils/handler'
 import { Denied } from '../errors.ts'
+import type { DeclarationOf } from '../guard/declaration.ts'
 import { surrounds } from './demand.ts'
-import type { DeclarationOf } from './state.ts'
 
 /** The handlers of one route, in their order. */
 interface Group {
@@ -61,7 +61,7 @@ function groupRoutes(c: Context, declarationOf: DeclarationOf): readonly Group[]
   const groups: Group[] = []
   for (const [index, route] of c.req.matchedRoutes.entries()) {
     if (index <= c.req.routeIndex) continue
-    const declaration = declarationOf(findTargetHandler(route.handler) as MiddlewareHandler)
+    const declaration = declarationOf(findTargetHandler(route.handler))
     let group = groups.at(-1)
     if (group?.route.method !== route.method || group.route.path !== route.path) {
       group = { route, indexes: [], isDeclared: false, isPublic: false, endsDeclared: false }

@@ -1,19 +1,11 @@
 /** Collects the declarations of the routes that match a request. */
-import type { Context, MiddlewareHandler } from 'hono'
+import type { Context } from 'hono'
 import { METHOD_NAME_ALL } from 'hono/router'
 import type { RouterRoute } from 'hono/types'
 import { findTargetHandler } from 'hono/utils/handler'
+import type { Declaration, DeclarationOf } from '../guard/declaration.ts'
+import type { Demand } from '../guard/guarded.ts'
 import { shadows } from '../http/path-pattern.ts'
-import type { Declaration } from './declaration.ts'
-
-export interface Demand {
-  /** In their order. Empty for a route without a declaration. */
-  readonly declarations: readonly Declaration[]
-  /** The pattern of the route. Null if only middlewares match. */
-  readonly path: string | null
-  /** Whether anonymous callers are admitted. */
-  readonly anonymous: boolean
-}
 
 const EVERY_PATH = '/*'
 
@@ -24,10 +16,7 @@ const EVERY_PATH = '/*'
  * Anonymous callers are admitted only if all these declarations are public, and no other route comes
  * before the first of them. Handlers of `app.use` for the same paths are not such a route.
  */
-export function combineDemand(
-  c: Context,
-  declarationOf: (handler: MiddlewareHandler) => Declaration | undefined,
-): Demand {
+export function combineDemand(c: Context, declarationOf: DeclarationOf): Demand {
   const routes = c.req.matchedRoutes
   const declarations: Declaration[] = []
   const before: RouterRoute[] = []
@@ -35,7 +24,7 @@ export function combineDemand(
   let own: RouterRoute | undefined
   for (const route of routes.slice(c.req.routeIndex + 1)) {
     if (own !== undefined && (route.method !== own.method || route.path !== own.path)) break
-    const declaration = declarationOf(findTargetHandler(route.handler) as MiddlewareHandler)
+    const declaration = declarationOf(findTargetHandler(route.handler))
     if (declaration === undefined) {
       if (declarations.length === 0) before.push(route)
       continue

@@ -1,18 +1,19 @@
 /** One call guards a Hono app: the stages of the gateway, in its order. */
-import type { Context, Hono, MiddlewareHandler } from 'hono'
+import type { Context, MiddlewareHandler } from 'hono'
 import type { Principal } from '../access/principal.ts'
-import { Misconfigured, ProblemError } from '../errors.ts'
-import { refuseAll } from '../gateway/refuse-all.ts'
+import { ProblemError } from '../errors.ts'
+import { createBuilds } from '../guard/builds.ts'
+import { createRouteGuards, type Declaration } from '../guard/declaration.ts'
+import type { GuardOptions, OnlyKnown } from '../guard/options.ts'
+import type { RevocationTarget } from '../guard/revoke.ts'
 import { callerOf } from '../middleware/context.ts'
 import type { PermissionDemand } from '../policy/definition.ts'
-import { PERMISSION } from '../validators/names.ts'
-import { type Declaration, type RouteGuard, routeGuard } from './declaration.ts'
+import { platformAddress } from './client-address.ts'
+import { closeUndeclared } from './closed-routes.ts'
+import { combineDemand } from './demand.ts'
 import { onceForEach } from './environment.ts'
-import { createGuarded } from './guarded.ts'
-import type { GuardOptions, OnlyKnown } from './options.ts'
-import type { RevocationTarget } from './revoke.ts'
-import { OPTIONS } from './schema.ts'
-import { type DeclarationOf, type Guarded, requireState, stateOf } from './state.ts'
+import type { RouteGuard } from './route-guard.ts'
+import { requireState, stateOf } from './state.ts'
 
 /** Variables of `app.use(guard)`: `caller` is null for an anonymous caller of a public route. */
 export interface GuardVariables {
@@ -89,30 +90,20 @@ export function portcullis<
     | GuardOptions<LimitName, Permission>
     | ((env: Bindings) => GuardOptions<LimitName, Permission> & Given & OnlyKnown<Given>),
 ): Guard<Bindings, LimitName, Permission> {
-  const declarations = new Map<MiddlewareHandler, Declaration>()
-  const declarationOf: DeclarationOf = (handler) => declarations.get(handler)
-  const build = (given: GuardOptions) => createGuarded(given, declarationOf)
-  const fixed = typeof options === 'function' ? undefined : build(options)
-
-  function buildFor(env: object): Outcome {
-    try {
-      const guarded = build(optionsFor(options, env))
-      for (const declaration of declarations.values()) guarded.declare(declaration)
-      return { guarded }
-    } catch (error) {
-      return { refusal: refuseAll(error) }
-    }
-  }
-
-  const outcomeOf = onceForEach(fixed === undefined ? buildFor : () => ({ guarded: fixed }))
+  const builds = createBuilds(options, (declarationOf) => ({
+    demandOf: (c) => combineDemand(c, declarationOf),
+    closeUndeclared: (c) => closeUndeclared(c, declarationOf),
+    addressOf: platformAddress,
+  }))
+  const { declarationOf } = builds
+  const outcomeOf = onceForEach(builds.build)
 
   function createHandler(declaration: Declaration): MiddlewareHandler {
-    fixed?.declare(declaration)
     const handler: MiddlewareHandler = function routeGuard(c, next) {
       const { guarded, planned } = requireState(c, declarationOf, declaration.text)
       return guarded.access(declaration, planned.has(declaration))(c, next)
     }
-    declarations.set(handler, declaration)
+    builds.add(handler, declaration)
     return handler
   }
 
@@ -130,50 +121,15 @@ export function portcullis<
     if (c.error !== errorBehind && c.error instanceof ProblemError) throw c.error
   }
 
+  const ofCaller = createRouteGuards<RouteGuard<CallerVariables, LimitName>>(createHandler)
+  const ofAnyone = createRouteGuards<RouteGuard<GuardVariables, LimitName>>(createHandler)
   return Object.assign(guard, {
-    require(permission: string | PermissionDemand) {
-      const demand = typeof permission === 'string' ? { name: permission } : permission
-      const text = `guard.require('${demand.name}')`
-      if (!PERMISSION.test(demand.name))
-        throw new Misconfigured(text, ['must be a permission such as notes:read'])
-      const declaration = { ...UNDECLARED, text, permission: demand }
-      return routeGuard<CallerVariables, LimitName>(declaration, createHandler)
-    },
-    authenticated() {
-      const declaration = { ...UNDECLARED, text: 'guard.authenticated()' }
-      return routeGuard<CallerVariables, LimitName>(declaration, createHandler)
-    },
-    public() {
-      const declaration = { ...UNDECLARED, text: 'guard.public()', anonymous: true }
-      return routeGuard<GuardVariables, LimitName>(declaration, createHandler)
-    },
+    require: ofCaller.require,
+    authenticated: ofCaller.authenticated,
+    public: ofAnyone.public,
     revoke(c: Context, target?: RevocationTarget) {
       const { guarded } = requireState(c, declarationOf, 'guard.revoke()')
       return guarded.revoke(callerOf(c, 'guard.revoke'), target)
     },
   })
-}
-
-type Outcome = { readonly guarded: Guarded } | { readonly refusal: Hono }
-
-const UNDECLARED: Omit<Declaration, 'id' | 'text'> = {
-  anonymous: false,
-  permission: undefined,
-  limits: [],
-  maxBodyBytes: undefined,
-  input: {},
-}
-
-/** Returns the options for an environment. Throws `Misconfigured` if the function throws. */
-function optionsFor<Bindings extends object>(
-  options: GuardOptions | ((env: Bindings) => GuardOptions),
-  env: object,
-): GuardOptions {
-  if (typeof options !== 'function') return options
-  try {
-    return options(env as Bindings)
-  } catch (error) {
-    const { name, message } = error instanceof Error ? error : { name: 'Error', message: 'unknown' }
-    throw new Misconfigured(OPTIONS, [`the function threw ${name}: ${message}`])
-  }
 }

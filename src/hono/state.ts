@@ -1,37 +1,8 @@
-/** The guards of an app, and the variables that a guard sets. */
-import type { Context, MiddlewareHandler } from 'hono'
-import type { Principal } from '../access/principal.ts'
+/** The variables that a guard sets. */
+import type { Context } from 'hono'
 import { OutOfOrder } from '../errors.ts'
-import type { Declaration } from './declaration.ts'
-import type { Revoke } from './revoke.ts'
-
-/** The guards of an app for one environment. */
-export interface Guarded {
-  /** Identifies the guard, for whatever environment it is built. */
-  readonly declarationOf: DeclarationOf
-  /** Every stage up to the admission of the caller. */
-  readonly admit: MiddlewareHandler
-  /** Returns the stages that a route declares, after the admission. */
-  access(declaration: Declaration, isPlanned: boolean): MiddlewareHandler
-  /** Adds a route. Throws `Misconfigured` if it names a limit that the options do not have. */
-  declare(declaration: Declaration): void
-  readonly revoke: Revoke
-}
-
-/** Returns what a handler of the app declares, if it is the guard of a route. */
-export type DeclarationOf = (handler: MiddlewareHandler) => Declaration | undefined
-
-/** The state of `app.use(guard)` for a request. */
-export interface GuardState {
-  readonly guarded: Guarded
-  /** The declarations with limits that are counted already. */
-  readonly planned: ReadonlySet<Declaration>
-}
-
-export interface GuardedVariables {
-  'portcullis.guard': GuardState
-  caller: Principal | null
-}
+import type { DeclarationOf } from '../guard/declaration.ts'
+import type { GuardState } from '../guard/guarded.ts'
 
 export function stateOf(c: Context): GuardState | undefined {
   return c.get('portcullis.guard')

@@ -3,12 +3,17 @@ import type { MiddlewareHandler } from 'hono'
 import type { Admission } from '../access/admission/admission.ts'
 import { IS_WORKERS } from '../isolate/platform.ts'
 import type { Audit } from '../middleware/audit.ts'
-import { createStreamWatch, watchHandlers } from '../middleware/open-stream.ts'
+import { createStreamWatch, type StreamWatch, watchHandlers } from '../middleware/open-stream.ts'
 import { DEFAULT_RECHECK_GRACE_SECONDS } from '../policy/defaults.ts'
 import { createOpenStreams } from '../streams/open-streams.ts'
 import { streamsOfWorkers } from '../streams/stream-runtime.ts'
 import { watchedResponse } from '../streams/watched-response.ts'
 import type { GuardOptions } from './options.ts'
+
+/** Creates the stage around the handlers. */
+export type WatchWith = (watchStream: StreamWatch) => MiddlewareHandler
+
+const asResponses: WatchWith = (watchStream) => watchHandlers(watchStream, watchedResponse)
 
 interface WatchedResponsesOptions {
   /** As in the options of the guard. */
@@ -18,6 +23,8 @@ interface WatchedResponsesOptions {
   readonly audit: Audit
   /** Whether revocations are read from the feed. */
   readonly hasFeed: boolean
+  /** Default: watches the response that the handlers return. */
+  readonly watchWith: WatchWith | undefined
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
@@ -28,6 +35,7 @@ export function watchedResponses({
   audit,
   hasFeed,
   recheckSeconds = streamsOfWorkers(hasFeed || !IS_WORKERS).recheckSeconds,
+  watchWith = asResponses,
   recheckGraceSeconds = DEFAULT_RECHECK_GRACE_SECONDS,
   now,
 }: WatchedResponsesOptions): MiddlewareHandler {
@@ -44,5 +52,5 @@ export function watchedResponses({
     },
     ended: audit.recordEnd,
   })
-  return watchHandlers(watchStream, watchedResponse)
+  return watchWith(watchStream)
 }

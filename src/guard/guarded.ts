@@ -1,7 +1,8 @@
 /** Builds the guards of an app for one environment: the services, and the stages of each route. */
-import type { MiddlewareHandler } from 'hono'
+import type { Context, ErrorHandler, MiddlewareHandler } from 'hono'
 import { resolveAbuse } from '../access/abuse/definition.ts'
 import { permissionSet } from '../access/permissions.ts'
+import type { Principal } from '../access/principal.ts'
 import { createRevocations } from '../access/revocation/redis/revocations.ts'
 import { HANDLER_STAGE } from '../audit/reason.ts'
 import { consoleAuditSink } from '../audit/truncate.ts'
@@ -29,21 +30,72 @@ import type { Mistake } from '../problems/mistake.ts'
 import type { RedisConnection } from '../redis/connection.ts'
 import { createKeys, DEFAULT_KEY_PREFIX } from '../redis/keys.ts'
 import { createRedisRest, type RedisRestOptions } from '../redis/rest.ts'
-import { platformAddress } from './client-address.ts'
-import { closeUndeclared } from './closed-routes.ts'
-import type { Declaration } from './declaration.ts'
-import { combineDemand, type Demand } from './demand.ts'
+import type { Declaration, DeclarationOf } from './declaration.ts'
 import { type GuardOptions, type RedisClient, STANDARD_LIMIT } from './options.ts'
-import { createRevoke } from './revoke.ts'
+import { createRevoke, type Revoke } from './revoke.ts'
 import { checkedIssuers, isRedisClient } from './schema.ts'
-import type { DeclarationOf, Guarded, GuardedVariables } from './state.ts'
-import { watchedResponses } from './watched-responses.ts'
+import { type WatchWith, watchedResponses } from './watched-responses.ts'
+
+/** What a request needs, by the declarations that apply to it. */
+export interface Demand {
+  /** In their order. Empty for a route without a declaration. */
+  readonly declarations: readonly Declaration[]
+  /** The pattern of the route. Null if only middlewares match. */
+  readonly path: string | null
+  /** Whether anonymous callers are admitted. */
+  readonly anonymous: boolean
+}
+
+/** What the guards need from the framework of the app. The stages run with a context of Hono for each of them. */
+export interface Framework {
+  /** Returns what a request needs, as far as it is known before its handlers run. */
+  readonly demandOf: (c: Context) => Demand
+  /** Keeps an anonymous caller of a public route out of the other routes. Default: the framework cannot reach them. */
+  readonly closeUndeclared?: (c: Context) => void
+  /** Returns the client's address, unless the options do. */
+  readonly addressOf: (c: Context) => string | undefined
+  /** Comes before the stages that read the request. Default none. */
+  readonly beforeCaller?: MiddlewareHandler
+  /** Watches open responses. Default: as those of Hono's handlers. */
+  readonly watchWith?: WatchWith
+}
+
+/** The guards of an app for one environment. */
+export interface Guarded {
+  /** Identifies the guard, for whatever environment it is built. */
+  readonly declarationOf: DeclarationOf
+  /** Every stage up to the admission of the caller. */
+  readonly admit: MiddlewareHandler
+  /** Returns the stages that a route declares, after the admission. */
+  access(declaration: Declaration, isPlanned: boolean): MiddlewareHandler
+  /** Adds a route. Throws `Misconfigured` if it names a limit that the options do not have. */
+  declare(declaration: Declaration): void
+  /** Turns an error of a stage into its response. */
+  readonly onError: ErrorHandler
+  readonly revoke: Revoke
+}
+
+/** The state of a guard for a request. */
+export interface GuardState {
+  readonly guarded: Guarded
+  /** The declarations with limits that are counted already. */
+  readonly planned: ReadonlySet<Declaration>
+}
+
+interface GuardedVariables {
+  'portcullis.guard': GuardState
+  caller: Principal | null
+}
 
 /**
  * Builds the services and the stages from the options. Throws one `Misconfigured` with all mistakes
  * of the options.
  */
-export function createGuarded(options: GuardOptions, declarationOf: DeclarationOf): Guarded {
+export function createGuarded(
+  options: GuardOptions,
+  declarationOf: DeclarationOf,
+  framework: Framework,
+): Guarded {
   const issuers = checkedIssuers(options)
   const now = Date.now
   const { watch } = createBreakers({ now })
@@ -84,6 +136,7 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
     hasFeed: revocation.maxStalenessMs > 0,
     recheckSeconds,
     recheckGraceSeconds,
+    watchWith: framework.watchWith,
     now,
   })
   const maxConcurrentRequests = options.maxConcurrentRequests ?? DEFAULT_MAX_CONCURRENT_REQUESTS
@@ -123,7 +176,7 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
   const plans = new Map<string, MiddlewareHandler>()
 
   const planned: MiddlewareHandler = (c, next) => {
-    const demand = combineDemand(c, declarationOf)
+    const demand = framework.demandOf(c)
     const ids = demand.declarations.map(({ id }) => id)
     const key = `${demand.anonymous} ${ids.join(' ')} ${demand.path}`
     let plan = plans.get(key)
@@ -133,7 +186,7 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
     }
     if (!demand.anonymous) return plan(c, next)
     return plan(c, () => {
-      if (callerOf(c, 'guard') === null) closeUndeclared(c, declarationOf)
+      if (callerOf(c, 'guard') === null) framework.closeUndeclared?.(c)
       return next()
     })
   }
@@ -178,8 +231,9 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
         stage('canonicalPath', canonicalPath()),
         stage(
           'clientAddress',
-          clientAddress({ addressOf: options.clientAddress ?? platformAddress }),
+          clientAddress({ addressOf: options.clientAddress ?? framework.addressOf }),
         ),
+        ...(framework.beforeCaller === undefined ? [] : [framework.beforeCaller]),
         planned,
       ],
       onError,
@@ -215,6 +269,7 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
       warned.add(permission.name)
       console.warn(`${text}: no role of the options grants it; only scopes of a token can`)
     },
+    onError,
     revoke: createRevoke({ issuers, revocations: createRevocations(clients.redis, now), now }),
   }
   return guarded
