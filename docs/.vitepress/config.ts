@@ -1,7 +1,8 @@
 /** The documentation site: `npm run docs:dev`, `npm run docs:build`. Dead links fail the build. */
 import { dirname, join, normalize } from 'node:path/posix'
 import { defineConfig, type MarkdownOptions } from 'vitepress'
-import { searchOptions, searchWords } from './search.ts'
+import { writeForPrograms } from './llms.ts'
+import { searchableHtml, searchOptions, searchWords } from './search.ts'
 import { sidebar } from './sidebar.ts'
 import { slugOf } from './slug.ts'
 
@@ -20,6 +21,7 @@ export default defineConfig({
   cleanUrls: true,
   head: [['link', { rel: 'icon', type: 'image/svg+xml', href: `${BASE}favicon.svg` }]],
   markdown: { anchor: { slugify: slugOf }, config: linkOutside },
+  buildEnd: ({ outDir }) => writeForPrograms(outDir, BASE),
   themeConfig: {
     nav: [
       { text: 'Quick start', link: '/#quick-start' },
@@ -28,7 +30,10 @@ export default defineConfig({
     ],
     search: {
       provider: 'local',
-      options: { miniSearch: { options: searchWords, searchOptions } },
+      options: {
+        _render: searchableHtml,
+        miniSearch: { options: searchWords, searchOptions },
+      },
     },
     sidebar: sidebar(),
     outline: [2, 3],

@@ -1,6 +1,7 @@
-/** The pages of the site by task. Decisions and designs are listed from their folders. */
+/** The sidebar of the site. Decisions and designs are listed from their folders. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { PAGES, RECORDS } from './pages.ts'
 
 interface Page {
   readonly text: string
@@ -13,58 +14,15 @@ interface Group {
   collapsed?: boolean
 }
 
-const DOCS = join(import.meta.dirname, '..')
-
-const PAGES = [
-  [
-    'Start',
-    [
-      'index',
-      'your-api',
-      'openapi-import',
-      'origins',
-      'mcp',
-      'sign-in',
-      'identity-providers',
-      'middleware',
-      'testing',
-      'policy-tools',
-      'deploy',
-      'node',
-      'self-hosting',
-      'forward-auth',
-    ],
-  ],
-  [
-    'Control access',
-    ['tokens', 'authorization-server', 'api-keys', 'relations', 'abuse', 'signals'],
-  ],
-  ['Operate', ['operate', 'audit', 'errors']],
-  [
-    'Reference',
-    [
-      'configuration',
-      'environment',
-      'issuers',
-      'policy',
-      'routes',
-      'limits',
-      'package',
-      'features',
-      'storage-schema',
-      'architecture',
-      'glossary',
-    ],
-  ],
-  ['Assurance', ['threat-model', 'checklist', 'conformance', 'benchmarks']],
-] as const
+export const DOCS = join(import.meta.dirname, '..')
 
 /** Returns the sidebar of the site. Titles of other pages are their first headings. */
 export function sidebar(): Group[] {
   return [
-    ...PAGES.map(([text, pages]) => ({ text, items: pages.map(pageOf) })),
-    { text: 'Designs', items: pagesIn('design'), collapsed: true },
-    { text: 'Decisions', items: pagesIn('decisions'), collapsed: true },
+    ...PAGES.map(({ text, pages }) => ({ text, items: pages.map(pageOf) })),
+    { text: RECORDS.text, items: RECORDS.pages.map(pageOf), collapsed: true },
+    { text: 'Records: designs', items: pagesIn('design'), collapsed: true },
+    { text: 'Records: decisions', items: pagesIn('decisions'), collapsed: true },
   ]
 }
 
