@@ -74,6 +74,8 @@ export const loginOf = ({ signIn, login }: Principal): LoginFacts | undefined =>
 export interface SignInFacts extends LoginFacts {
   /** The `sub` of the ID token, which the issuer's `subjectClaim` may replace in `subject`. */
   readonly providerSubject: string
+  /** The only host at which the reference is valid. Absent: that of `PUBLIC_URL`. */
+  readonly host?: string | undefined
   /** From then on, a request renews the session's reference. */
   readonly renewAtSeconds: number
   /** The end of the session, which no renewal changes. */

@@ -26,6 +26,8 @@ export interface Checks {
   readonly sign_in_required:
     | 'no_session'
     | 'step_up'
+    /** The session is valid at another host. */
+    | 'host'
     | `token_rejected:${TokenCheck | OwnCheck}`
     | `token_revoked:${RevokedBy}`
   readonly insufficient_user_authentication: 'acr' | 'auth_time' | 'auth_time_old'
@@ -182,6 +184,10 @@ type SignInCheck =
   | 'callback'
   | 'code'
   | 'content_type'
+  /** A login that another host of the policy takes over. */
+  | 'hand_over'
+  | 'hand_over_code'
+  | 'hand_over_host'
   | 'no_session'
   | 'provider_unknown'
   | 'query'

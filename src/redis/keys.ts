@@ -146,6 +146,8 @@ export const codeKeys = ({ prefix }: Prefix) => ({
 export const signInKeys = ({ prefix }: Prefix) => ({
   /** A login in progress; the hash of its `state` follows. */
   signIn: `${prefix}sign-in:`,
+  /** A login that another host may take over; the hash of its code follows. */
+  handOver: `${prefix}hand-over:`,
   /** A browser session; its id follows. */
   session: `${prefix}session:`,
   /** The sessions of a user: a sorted set of their ids. Issuer and subject follow. */

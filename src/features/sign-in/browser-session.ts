@@ -3,7 +3,7 @@ import type { Context, MiddlewareHandler, Next } from 'hono'
 import type { Principal } from '../../access/principal.ts'
 import { credentialHash } from '../../access/tokens/reference.ts'
 import type { References } from '../../access/tokens/references.ts'
-import { type Received, refuseCrossOrigin } from '../../access/tokens/token-cookie.ts'
+import { type Pages, type Received, refuseCrossOrigin } from '../../access/tokens/token-cookie.ts'
 import type { TokenSources } from '../../access/tokens/token-sources.ts'
 import { Denied, Unavailable } from '../../errors.ts'
 import { targetOf } from '../../http/path.ts'
@@ -15,12 +15,13 @@ import { receivedHeaders } from '../../middleware/request-headers.ts'
 import type { Check } from '../../problems/checks.ts'
 import type { Denial } from '../../problems/reasons.ts'
 import type { LoginDemand } from '../../problems/step-up.ts'
+import type { Hosts } from './hosts.ts'
 import { signInPath } from './return-path.ts'
 import { readSession, SESSION_COOKIE, setCookie } from './session.ts'
 import type { Sessions } from './sessions.ts'
 
 export interface SessionRenewal {
-  readonly sessions: Pick<Sessions, 'renew'>
+  readonly sessions: Pick<Sessions, 'renew' | 'keepAlive'>
   /** Refreshes the provider's tokens of a session. Must not reject. */
   readonly refresh: (principal: Principal) => Promise<void>
 }
@@ -30,8 +31,8 @@ export interface BrowserSessionOptions {
   readonly references: References
   /** What keeps a session alive. Undefined: the stages write nothing, for explanations. */
   readonly renewal: SessionRenewal | undefined
-  /** The gateway's URL: pages of its origin may send requests with unsafe methods. */
-  readonly publicUrl: string
+  /** Pages of the origin of the request's host may send requests with unsafe methods. */
+  readonly hosts: Hosts
   /** What the login of the user must be, which `stepUp` checks. Default: any login. */
   readonly demand?: LoginDemand | undefined
   /** Milliseconds since the epoch. */
@@ -47,7 +48,7 @@ export interface SessionStages {
    * of `authenticate`.
    */
   identify(authenticate: MiddlewareHandler, sources?: TokenSources): MiddlewareHandler
-  /** After `admit` and `stepUp`: renew the session. */
+  /** After `admit` and `stepUp`: refuse a session of another host, and renew the session. */
   readonly admitted: readonly MiddlewareHandler[]
 }
 
@@ -71,20 +72,17 @@ const SIGN_IN_FIELDS = ['Cookie', 'Sec-Fetch-Mode', 'Accept']
  *
  * @example
  * ```ts
- * const { arrival, identify, admitted } = browserSession({ references, renewal, publicUrl, now })
+ * const { arrival, identify, admitted } = browserSession({ references, renewal, hosts, now })
  * app.use(...arrival, identify(authenticate({ verifier })), admit({ admission }), ...admitted)
  * ```
  */
 export function browserSession({
   references,
   renewal,
-  publicUrl,
+  hosts,
   demand = {},
   now,
 }: BrowserSessionOptions): SessionStages {
-  const ownOrigin = new URL(publicUrl).origin
-  const pages = { ownOrigin, others: [], acceptsOtherClients: false }
-
   async function useSession(c: BrowserContext, text: string, next: Next) {
     const principal = references.recall(text)
     if (principal !== undefined) c.set('portcullis.principal', principal)
@@ -120,6 +118,14 @@ export function browserSession({
     c.res = new Response(null, { status: 303, headers })
   }
 
+  /** A session of one host is of no use at another one, whoever has its cookie. */
+  function requireHost(c: BrowserContext, next: Next) {
+    const { signIn } = callerOf(c, 'requireHost') ?? {}
+    if (signIn !== undefined && signIn.host !== hosts.otherOf(c.req.url))
+      throw signInRequired('host')
+    return next()
+  }
+
   async function renew(c: BrowserContext, next: Next) {
     const principal = callerOf(c, 'renew')
     const { signIn } = principal ?? {}
@@ -133,6 +139,8 @@ export function browserSession({
       waitUntilOf(c)(refresh(principal))
     if (nowSeconds < signIn.renewAtSeconds || received.has('upgrade')) return next()
     const renewed = sessions.renew(text, principal).catch(unlessUnavailable)
+    if (signIn.host !== undefined)
+      waitUntilOf(c)(sessions.keepAlive(principal).catch(unlessUnavailable))
     await next()
     const reference = await renewed
     if (reference === undefined) return
@@ -159,12 +167,19 @@ export function browserSession({
           c.get('portcullis.unverifiedAuthorization') !== undefined ||
           sources?.isPresent(received)
         if (hasOther) throw new Denied({ code: 'ambiguous_credentials', check: 'sources' })
-        refuseCrossOrigin(received, c.req.raw, pages)
+        refuseCrossOrigin(received, c.req.raw, pagesOf(c.req.url, hosts))
         await useSession(c, text, next)
       },
-    admitted: [renew],
+    admitted: [requireHost, renew],
   }
 }
+
+/** Returns which pages may send a request with an unsafe method to the host of a URL. */
+export const pagesOf = (url: string, hosts: Hosts): Pages => ({
+  ownOrigin: hosts.ownOriginOf(url),
+  others: [],
+  acceptsOtherClients: false,
+})
 
 const signInRequired = (check: Check<'sign_in_required'>) =>
   new Denied({ code: 'sign_in_required', check })
@@ -183,7 +198,7 @@ function unlessUnavailable(error: unknown): undefined {
  * Reports whether a browser loads a page, in a window and not in a frame. Browsers that do not send
  * `Sec-Fetch-Mode` ask for HTML by name.
  */
-function isNavigation(method: string, received: Received): boolean {
+export function isNavigation(method: string, received: Received): boolean {
   if (method !== 'GET' && method !== 'HEAD') return false
   if (!/\btext\/html\b/i.test(received.get('accept') ?? '')) return false
   const mode = received.get('sec-fetch-mode') ?? 'navigate'

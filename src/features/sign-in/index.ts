@@ -21,6 +21,8 @@ import {
   type SignInDefinition,
 } from './definition.ts'
 import { createGitHub } from './github.ts'
+import { createHandOvers } from './hand-over.ts'
+import { createHosts } from './hosts.ts'
 import { createLogins, LOGIN_COOKIE_PREFIX } from './login.ts'
 import { ownCookies } from './own-cookies.ts'
 import { createPages } from './pages/page.ts'
@@ -66,11 +68,14 @@ export function signIn(definition: SignInDefinition = {}): Feature {
 }
 
 /** The stages of routes with sessions. There are no pages, and sessions are not renewed. */
-const rehearse = ({ core: { publicUrl, now } }: GuardParts): Contribution => ({
-  stagesOf: ({ session, authentication: demand }, { references }) =>
-    session && browserSession({ references, renewal: undefined, publicUrl, demand, now }),
-  cookies: [SESSION_COOKIE],
-})
+function rehearse({ core: { publicUrl, now }, policy }: GuardParts): Contribution {
+  const hosts = createHosts(policy.routes, publicUrl)
+  return {
+    stagesOf: ({ session, authentication: demand }, { references }) =>
+      session && browserSession({ references, renewal: undefined, hosts, demand, now }),
+    cookies: [SESSION_COOKIE],
+  }
+}
 
 function createContribution(definition: SignInDefinition, parts: FeatureParts): Contribution {
   const { config, redis, admission, references, now } = parts
@@ -85,8 +90,8 @@ function createContribution(definition: SignInDefinition, parts: FeatureParts): 
   })
   const ofBrowsers = createLimit('sign_in', requestsPerMinute)
   const ofProviders = createLimit('provider_logout', PROVIDER_REQUESTS_PER_MINUTE)
-  refuseOtherHosts(parts)
   const providers = createProviders(parts)
+  const hosts = createHosts(parts.policy.routes, publicUrl)
   const store = createSessionStore(redis, now)
   const revocations = createRevocations(redis, now)
   const terms = { ...DEFAULT_TERMS, ...chosen }
@@ -113,7 +118,7 @@ function createContribution(definition: SignInDefinition, parts: FeatureParts): 
       if (!(error instanceof Unavailable) && !(error instanceof Denied)) throw error
     }
   }
-  const readUser = createSessionReader({ admission, references })
+  const readUser = createSessionReader({ admission, references, hosts })
   const renderPage = createPages(theme)
   const cookies = [SESSION_COOKIE, `${LOGIN_COOKIE_PREFIX}*`]
   async function open(...login: Parameters<typeof sessions.open>): Promise<string> {
@@ -131,7 +136,9 @@ function createContribution(definition: SignInDefinition, parts: FeatureParts): 
     admitBrowser: admit({ admission, limits: [ofBrowsers], now }),
     admitProvider: admit({ admission, limits: [ofProviders], now }),
     limits: [ofBrowsers, ofProviders],
-    publicUrl,
+    hosts,
+    handOvers: createHandOvers({ hosts, publicUrl, store }),
+    now,
   })
   const keepCookies = ownCookies({ names: cookies })
   SIGNED_IN.offer(parts, { users: createSignedInUsers({ readUser, now }), renderPage })
@@ -144,25 +151,13 @@ function createContribution(definition: SignInDefinition, parts: FeatureParts): 
         browserSession({
           references,
           renewal: explains ? undefined : { sessions, refresh },
-          publicUrl,
+          hosts,
           demand,
           now,
         })),
       response: [keepCookies],
     }),
   }
-}
-
-/** The cookie of a session belongs to one host, which has the callback. */
-function refuseOtherHosts({ policy, config: { publicUrl } }: FeatureParts): void {
-  const { hostname } = new URL(publicUrl)
-  const mistakes = policy.routes.flatMap(({ method, host, path, session }, index): Mistake[] => {
-    if (session === undefined || host === undefined || host === hostname) return []
-    const message = `session requires the host of PUBLIC_URL, ${hostname}`
-    const route = { method, host, path }
-    return [{ code: 'conflict', path: ['routes', index, 'session'], message, route }]
-  })
-  if (mistakes.length > 0) throw new Misconfigured('The policy', mistakes)
 }
 
 /** Throws `Misconfigured` if no entry of `ISSUER_CLIENTS` has a valid `signIn`. */

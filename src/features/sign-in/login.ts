@@ -38,8 +38,14 @@ export interface StartedLogin {
   readonly cookie: BrowserCookie
 }
 
+/** Creates the cookie of a browser that has none. */
+export const newBrowserCookie = (random: RandomBytes): BrowserCookie => ({
+  name: LOGIN_COOKIE_PREFIX + base64url.encode(random(NAME_BYTES)),
+  secret: base64url.encode(random(SECRET_BYTES)),
+})
+
 /** Returns the cookies of a request that bind logins. Ignores those of another form. */
-function browserCookiesIn(received: Received): readonly BrowserCookie[] {
+export function browserCookiesIn(received: Received): readonly BrowserCookie[] {
   return (received.get('cookie') ?? '')
     .split(';')
     .map((pair) => {
@@ -99,14 +105,9 @@ export function createLogins({ providers, store, random = randomBytes }: LoginsO
     }
   }
 
-  const newCookie = (): BrowserCookie => ({
-    name: LOGIN_COOKIE_PREFIX + base64url.encode(random(NAME_BYTES)),
-    secret: base64url.encode(random(SECRET_BYTES)),
-  })
-
   return {
     async start(provider, { returnPath, prompt, maxAgeSeconds, acr, loginHint }, received) {
-      const [cookie = newCookie()] = browserCookiesIn(received)
+      const [cookie = newBrowserCookie(random)] = browserCookiesIn(received)
       const state = base64url.encode(random(SECRET_BYTES))
       const demand = { prompt, maxAgeSeconds, acr, loginHint }
       const callbackPath = await provider.callbackPath()

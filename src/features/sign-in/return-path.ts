@@ -6,6 +6,10 @@ export const SIGN_IN_PATH = '/oauth/sign-in'
 export const CALLBACK_PATH = '/oauth/callback'
 /** The callback of one provider: see `callbackPathOf`. */
 export const OWN_CALLBACK_PATH = `${CALLBACK_PATH}/:provider`
+/** At the host of `PUBLIC_URL`: hands the login of the browser over to another host. */
+export const HAND_OVER_PATH = '/oauth/hand-over'
+/** At the other host: takes it over. */
+export const HANDED_OVER_PATH = '/oauth/handed-over'
 export const SIGN_OUT_PATH = '/oauth/sign-out'
 export const SIGNED_OUT_PATH = '/oauth/signed-out'
 export const BACK_CHANNEL_LOGOUT_PATH = '/oauth/backchannel-logout'
@@ -59,12 +63,14 @@ const OWN_PATHS: readonly string[] = [
   SIGN_OUT_PATH,
   SIGNED_OUT_PATH,
   BACK_CHANNEL_LOGOUT_PATH,
+  HANDED_OVER_PATH,
 ]
 
 /** A policy with the sign-in cannot route these paths. */
 export const RESERVED_PATHS: readonly string[] = [
   ...OWN_PATHS,
   OWN_CALLBACK_PATH,
+  HAND_OVER_PATH,
   SESSIONS_PATH,
   SESSION_PATH,
 ]
@@ -74,10 +80,18 @@ export const returnPathIn = (text: string | undefined): string =>
   text !== undefined && isReturnPath(text) ? text : HOME_PATH
 
 /** Returns the path of the sign-in with a demand in its query. */
-export function signInPath({ returnPath, prompt, maxAgeSeconds, acr }: SignInDemand): string {
+export const signInPath = (demand: SignInDemand): string => `${SIGN_IN_PATH}?${signInQuery(demand)}`
+
+/** Returns the parameters of a demand. */
+export function signInQuery({
+  returnPath,
+  prompt,
+  maxAgeSeconds,
+  acr,
+}: SignInDemand): URLSearchParams {
   const query = new URLSearchParams({ return_to: returnPathIn(returnPath) })
   if (prompt !== undefined) query.set('prompt', prompt)
   if (maxAgeSeconds !== undefined) query.set('max_age', String(maxAgeSeconds))
   if (acr !== undefined && acr.length > 0) query.set('acr_values', acr.join(' '))
-  return `${SIGN_IN_PATH}?${query}`
+  return query
 }

@@ -4,22 +4,29 @@ import type { Principal } from '../../access/principal.ts'
 import { credentialHash } from '../../access/tokens/reference.ts'
 import type { References } from '../../access/tokens/references.ts'
 import { Denied } from '../../errors.ts'
+import type { Hosts } from './hosts.ts'
 
 /**
- * Returns the principal of a session that is valid and not revoked; undefined otherwise. Makes one
- * call to Redis. Throws `Denied` for a banned address or subject, and `Unavailable`.
+ * Returns the principal of a session that is valid at the host of a URL and not revoked; undefined
+ * otherwise. Makes one call to Redis. Throws `Denied` for a banned address or subject, and `Unavailable`.
  */
-export type SessionReader = (text: string, address: string) => Promise<Principal | undefined>
+export type SessionReader = (
+  text: string,
+  address: string,
+  url: string,
+) => Promise<Principal | undefined>
 
 export interface SessionReaderOptions {
   readonly admission: Admission
   /** The cache that `admission` uses. */
   readonly references: References
+  readonly hosts: Hosts
 }
 
 export function createSessionReader({
   admission,
   references,
+  hosts,
 }: SessionReaderOptions): SessionReader {
   async function decide(text: string, address: string) {
     const caller = { limits: [], proof: undefined, address }
@@ -35,9 +42,10 @@ export function createSessionReader({
     })
   }
 
-  return async function readUser(text, address) {
+  return async function readUser(text, address, url) {
     const { principal, denial } = await decide(text, address)
-    if (denial === undefined) return principal
+    if (denial === undefined)
+      return principal?.signIn?.host === hosts.otherOf(url) ? principal : undefined
     if (denial.code === 'token_rejected' || denial.code === 'token_revoked') return undefined
     throw new Denied(denial)
   }

@@ -36,6 +36,8 @@ export interface ListedSession extends SessionDetails {
 
 export interface SessionRenewal {
   readonly id: string
+  /** Of the reference. Undefined: that of `PUBLIC_URL`. */
+  readonly host: string | undefined
   readonly referenceHash: string
   readonly successorHash: string
   readonly nonce: string
@@ -61,11 +63,39 @@ export const loginSchema = z.strictObject({
 
 export type LoginInProgress = z.output<typeof loginSchema>
 
+/** A login that another host may take over, with a code. */
+export const handOverSchema = z.strictObject({
+  /** The only host that may. */
+  host: z.string(),
+  /** Binds the code to the browser. */
+  state: z.string(),
+  sessionId: z.string(),
+  issuer: z.string(),
+  providerSubject: z.string(),
+  returnPath: z.string(),
+})
+
+export type HandOver = z.output<typeof handOverSchema>
+
+/** The reference of a session at another host than that of `PUBLIC_URL`. */
+export interface HostReference {
+  readonly id: string
+  readonly host: string
+  readonly referenceHash: string
+  /** Returns its record, from that of the session's reference at `PUBLIC_URL`. Undefined: there is none. */
+  readonly derive: (record: ReferenceRecord) => ReferenceRecord | undefined
+}
+
 /** Port. Throws `Unavailable` if the store does not respond. */
 export interface SessionStore {
   beginLogin(stateHash: string, login: LoginInProgress, lifeSeconds: number): Promise<void>
   /** Returns a login and removes it: its `state` is valid once. */
   takeLogin(stateHash: string): Promise<LoginInProgress | undefined>
+  keepHandOver(codeHash: string, handOver: HandOver, lifeSeconds: number): Promise<void>
+  /** Returns a hand-over and removes it: a code is valid once. */
+  takeHandOver(codeHash: string): Promise<HandOver | undefined>
+  /** Adds the reference of a host to a session. Undefined: the session has ended. */
+  addHost(reference: HostReference): Promise<ReferenceRecord | undefined>
   /** Stores a session. Returns the ids of other sessions of its user, those above `max`. */
   open(session: NewSession, max: number): Promise<readonly string[]>
   /**
@@ -85,12 +115,12 @@ export interface SessionStore {
   reserveRefresh(id: string, seconds: number): Promise<string | undefined>
   /** Stores refreshed tokens, which need no refresh for `seconds`. A session that has ended stays so. */
   keepTokens(id: string, tokens: string, seconds: number): Promise<void>
-  /** Changes the record of a session's present reference. */
+  /** Changes the records of a session's present references: one for each host. */
   changeRecord(id: string, change: (record: ReferenceRecord) => ReferenceRecord): Promise<void>
   /** Records the use of a logout token. Returns false if it was used before. */
   useLogoutToken(hash: string, seconds: number): Promise<boolean>
   /** Forgets the use, so that the provider can send the token again. */
   forgetLogoutToken(hash: string): Promise<void>
-  /** Removes a session and its references, which must have been revoked before. */
+  /** Removes a session and its references at all hosts, which must have been revoked before. */
   remove(id: string, owner: SessionOwner): Promise<void>
 }

@@ -3,7 +3,11 @@ import { base64url } from 'jose'
 import type { Principal, SignInFacts } from '../../access/principal.ts'
 import { REVOCATION_MARGIN_SECONDS, type Revocations } from '../../access/revocation/revocation.ts'
 import { tokenIdHash } from '../../access/token-id.ts'
-import { credentialHash, type ReferenceRecord } from '../../access/tokens/reference.ts'
+import {
+  credentialHash,
+  principalOfRecord,
+  type ReferenceRecord,
+} from '../../access/tokens/reference.ts'
 import { MAX_CACHED_SECONDS } from '../../access/tokens/verifier.ts'
 import { type RandomBytes, randomBytes } from '../../crypto/random.ts'
 import { hmacSha256 } from '../../crypto/sha256.ts'
@@ -35,6 +39,16 @@ export interface Sessions {
    * the same new reference. Undefined: the session has ended, or another request has renewed it.
    */
   renew(reference: string, principal: Principal): Promise<string | undefined>
+  /**
+   * Opens a session at another host for a login that has one at `PUBLIC_URL`. They end together. Returns its
+   * reference, and its user. Undefined: the session has ended.
+   */
+  openAt(
+    host: string,
+    id: string,
+  ): Promise<{ readonly reference: string; readonly user: Principal } | undefined>
+  /** Moves the end of the idle time at `PUBLIC_URL` for a request to another host. */
+  keepAlive(principal: Principal): Promise<void>
   /** Returns the sessions of the user of a session. */
   list(principal: Principal): Promise<readonly ListedSession[]>
   /** Ends a session of an owner, in every isolate with the next request. */
@@ -90,6 +104,17 @@ export function createSessions({
     await store.remove(id, owner)
   }
 
+  /** A login lasts at `PUBLIC_URL` while it is used at any host, so that a logout there ends it at all. */
+  const extend = (id: string) =>
+    store.changeRecord(id, (record) => {
+      const { signIn, expiresAtSeconds } = record
+      if (signIn === undefined || signIn.host !== undefined) return record
+      const times = computeTimes(signIn, nowSeconds())
+      return times.expiresAtSeconds > (expiresAtSeconds ?? 0)
+        ? { ...record, expiresAtSeconds: times.expiresAtSeconds }
+        : record
+    })
+
   return {
     async open(login, provider, userAgent) {
       const id = crypto.randomUUID()
@@ -141,6 +166,27 @@ export function createSessions({
       return reference
     },
 
+    async openAt(host, id) {
+      const reference = newSessionReference(random)
+      const record = await store.addHost({
+        id,
+        host,
+        referenceHash: await credentialHash(reference),
+        derive(known) {
+          const { signIn, expiresAtSeconds } = known
+          if (signIn === undefined || now() / 1000 >= (expiresAtSeconds ?? 0)) return undefined
+          return { ...known, ...computeTimes({ ...signIn, host }, nowSeconds()) }
+        },
+      })
+      if (record === undefined) return undefined
+      await extend(id)
+      return { reference, user: await principalOfRecord(record) }
+    },
+
+    async keepAlive({ tokenId, signIn }) {
+      if (tokenId !== undefined && signIn?.host !== undefined) await extend(tokenId)
+    },
+
     async renew(reference, principal) {
       const { signIn, tokenId: id } = principal
       if (signIn === undefined || id === undefined) return undefined
@@ -150,6 +196,7 @@ export function createSessions({
       const successor = await successorFor(nonce)
       const agreed = await store.renew({
         id,
+        host: signIn.host,
         referenceHash: await credentialHash(reference),
         successorHash: await credentialHash(successor),
         nonce,

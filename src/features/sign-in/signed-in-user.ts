@@ -59,7 +59,7 @@ export function createSignedInUsers({ readUser, now }: SignedInUsersOptions): Si
   return {
     async find({ request, address, ...demand }) {
       const text = readSession(new Map(request.headers))
-      const principal = text === undefined ? undefined : await readUser(text, address)
+      const principal = text === undefined ? undefined : await readUser(text, address, request.url)
       const { signIn, tokenIdHash } = principal ?? {}
       const isForced = demand.prompt !== undefined
       if (

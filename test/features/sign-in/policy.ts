@@ -1,9 +1,22 @@
 /** A policy with routes for browsers. */
+
+import { origins } from '../../../src/features/origins/index.ts'
 import { quotas } from '../../../src/features/plans/index.ts'
 import type { SignInDefinition } from '../../../src/features/sign-in/definition.ts'
 import { signIn } from '../../../src/features/sign-in/index.ts'
 import type { PolicyDefinition } from '../../../src/policy/definition.ts'
+import { group } from '../../../src/policy/group.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
+
+const routesOfHosts = group(
+  { permission: 'orders:read', limits: ['standard'], session: 'browser' },
+  [
+    { host: 'shop.localhost', method: 'GET', path: '/cart' },
+    { host: 'shop.localhost', method: 'POST', path: '/cart' },
+    { host: 'shop.localhost', method: 'GET', path: '/safe', authentication: { acr: ['mfa'] } },
+    { host: '*.apps.localhost', method: 'GET', path: '/cart' },
+  ],
+)
 
 /** Routes whose paths say what they need. */
 export function policyFor(
@@ -11,11 +24,13 @@ export function policyFor(
   rest: Pick<
     PolicyDefinition<string, string>,
     'maxTokenBytes' | 'maxHeaderBytes' | 'tokens' | 'identityHeaders'
-  > = {},
+  > & { readonly hosts?: boolean } = {},
 ) {
+  const { hosts = false, ...fields } = rest
   const browser = { limits: ['standard'], session: 'browser' } as const
   return definePolicy({
-    ...rest,
+    ...fields,
+    ...(hosts && { origins: origins({ other: { url: 'http://127.0.0.1:9' } }) }),
     roles: { reader: ['orders:read', 'orders:write'], auditor: ['audit:read'] },
     limits: { standard: '1000/min', inFlight: quotas({ concurrency: 100, slotSeconds: 3_600 }) },
     features: [signIn({ requestsPerMinute: 10_000, ...definition })],
@@ -49,6 +64,7 @@ export function policyFor(
       },
       { method: 'GET', path: '/tokens-only', permission: 'orders:read', limits: ['standard'] },
       { method: 'GET', path: '/open', anonymous: true },
+      ...(hosts ? routesOfHosts : []),
     ],
   })
 }

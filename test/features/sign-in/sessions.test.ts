@@ -213,3 +213,70 @@ test('tokens are readable only with the secret, and for their session', async ()
   expect(await createSeal('another secret').open(sealed, 'session-1')).toBeUndefined()
   expect(await provider.seal.open('x', 'session-1')).toBeUndefined()
 })
+
+test('the session of another host has a reference of its own, with the rights and the end of the login', async () => {
+  const first = await open()
+  const { tokenId = '' } = await user(first)
+  nowMs = startMs + 1_900_000
+  expect(await gateway().openAt('shop.example', tokenId)).toBeUndefined()
+  nowMs = startMs + 700_000
+  const opened = await gateway().openAt('shop.example', tokenId)
+  const { signIn, ...shop } = await user(opened?.reference ?? '')
+  expect(opened?.reference).not.toBe(first)
+  expect([shop.tokenId, shop.roles, signIn?.host]).toEqual([
+    tokenId,
+    ['reader', 'member'],
+    'shop.example',
+  ])
+  expect([afterStart(shop.expiresAtSeconds), afterStart(signIn?.endsAtSeconds)]).toEqual([
+    1_500, 2_000,
+  ])
+  expect(afterStart(shop.issuedAtSeconds)).toBe(0)
+})
+
+test('a request to another host keeps the login alive at PUBLIC_URL, but not a third host', async () => {
+  const first = await open()
+  const { tokenId = '' } = await user(first)
+  const shop = (await gateway().openAt('shop.example', tokenId))?.reference ?? ''
+  const desk = (await gateway().openAt('desk.example', tokenId))?.reference ?? ''
+  nowMs = startMs + 700_000
+  const known = await user(shop)
+  const next = (await gateway().renew(shop, known)) ?? ''
+  await gateway().keepAlive(known)
+  const ends = await Promise.all(
+    [first, next, desk].map(async (each) => afterStart((await user(each)).expiresAtSeconds)),
+  )
+  expect(ends).toEqual([1_500, 1_500, 800])
+  expect((await user(next)).signIn?.host).toBe('shop.example')
+  expect(await redis.direct.ttl(`pc:reference:${await credentialHash(first)}`)).toBeGreaterThan(790)
+})
+
+test('changed rights apply at all hosts, and the end of a session removes the references of all', async () => {
+  const first = await open()
+  const known = await user(first)
+  const shop = (await gateway().openAt('shop.example', known.tokenId ?? ''))?.reference ?? ''
+  const renewed = (await gateway().renew(shop, await user(shop))) ?? ''
+  await change(known, ['auditor'])
+  expect((await user(first)).roles).toEqual(['auditor'])
+  expect((await user(renewed)).roles).toEqual(['auditor'])
+  const owner = ownerOf(known)
+  if (owner === undefined) throw new Error('no owner')
+  await gateway().end(known.tokenId ?? '', owner)
+  expect(await redis.direct.keys('pc:reference:*')).toEqual([])
+  expect(await gateway().openAt('shop.example', known.tokenId ?? '')).toBeUndefined()
+})
+
+test('rights that change while a login is kept alive are not lost', async () => {
+  const first = await open()
+  const { tokenId = '' } = await user(first)
+  const shop = (await gateway().openAt('shop.example', tokenId))?.reference ?? ''
+  const known = await user(shop)
+  nowMs = startMs + 500_000
+  await Promise.all([
+    gateway().keepAlive(known),
+    change(known, ['auditor']),
+    gateway().keepAlive(known),
+  ])
+  const { roles, expiresAtSeconds } = await user(first)
+  expect([roles, afterStart(expiresAtSeconds)]).toEqual([['auditor'], 1_300])
+})

@@ -9,6 +9,7 @@ import { createReferenceStore } from '../../../src/access/tokens/redis/reference
 import { credentialHash, type ReferenceRecord } from '../../../src/access/tokens/reference.ts'
 import { createReferences } from '../../../src/access/tokens/references.ts'
 import { Denied, Unavailable } from '../../../src/errors.ts'
+import { createHosts } from '../../../src/features/sign-in/hosts.ts'
 import { newSessionReference, SESSION_COOKIE } from '../../../src/features/sign-in/session.ts'
 import { createSessionReader } from '../../../src/features/sign-in/session-reader.ts'
 import {
@@ -38,7 +39,11 @@ function isolate(url?: string) {
   const references = createReferences({ audience: GATEWAY })
   const store = createRedisAdmissionStore(rest(url))
   const admission = createAdmission({ store, references, now: Date.now })
-  const readUser = createSessionReader({ admission, references })
+  const readUser = createSessionReader({
+    admission,
+    references,
+    hosts: createHosts([], GATEWAY),
+  })
   return createSignedInUsers({ readUser, now: Date.now })
 }
 

@@ -1,5 +1,5 @@
 /** A browser without pages: it keeps cookies for each port, and follows redirects one by one. */
-import { request } from 'undici'
+import { Agent, request } from 'undici'
 
 export interface Visit {
   readonly status: number
@@ -12,6 +12,13 @@ export interface Visit {
 }
 
 const MAX_REDIRECTS = 20
+/** Hosts such as `shop.localhost` are this machine, whatever its resolver says. */
+const local = new Agent({
+  connect: {
+    lookup: (_name, _options, found) => found(null, [{ address: '127.0.0.1', family: 4 }]),
+  },
+})
+const isLocalName = (url: string) => new URL(url).hostname.endsWith('.localhost')
 
 export type UserAgent = ReturnType<typeof createUserAgent>
 
@@ -80,6 +87,7 @@ async function exchange(
     body: stream,
   } = await request(url, {
     method: method as 'GET',
+    ...(isLocalName(url) && { dispatcher: local }),
     headers: Object.fromEntries(headers),
     body: typeof body === 'string' ? body : null,
   })

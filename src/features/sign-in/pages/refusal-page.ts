@@ -110,8 +110,11 @@ function describeCause(
     case 'state_unknown':
     case 'state_used':
     case 'code':
+    case 'hand_over_code':
       return retry('The sign-in has expired', 'It took too long, or was used before.')
     case 'query':
+    case 'hand_over':
+    case 'hand_over_host':
     case 'provider_unknown':
       return retry(
         'This link is not valid',

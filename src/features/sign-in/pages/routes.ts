@@ -2,6 +2,7 @@
 import type { Context, Hono, MiddlewareHandler } from 'hono'
 import type { Principal } from '../../../access/principal.ts'
 import { MAX_TOKEN_BYTES, readOwnMember, readPayload } from '../../../access/tokens/jws.ts'
+import { unmetByCaller } from '../../../access/tokens/login.ts'
 import { refuseCrossOrigin } from '../../../access/tokens/token-cookie.ts'
 import { Denied } from '../../../errors.ts'
 import { NO_STORE } from '../../../http/response-headers.ts'
@@ -19,7 +20,10 @@ import { readWhole } from '../../../middleware/validate.ts'
 import type { PolicyLimit } from '../../../policy/policy.ts'
 import { completeRoute } from '../../../policy/route.ts'
 import type { Check } from '../../../problems/checks.ts'
-import { LOGIN_SECONDS, type Logins } from '../login.ts'
+import { isNavigation, pagesOf } from '../browser-session.ts'
+import type { HandOvers } from '../hand-over.ts'
+import type { Hosts } from '../hosts.ts'
+import { type BrowserCookie, LOGIN_SECONDS, type Logins } from '../login.ts'
 import { loginHintIn } from '../login-hint.ts'
 import type { Provider } from '../provider.ts'
 import type { ProviderSessions } from '../provider-sessions.ts'
@@ -27,6 +31,8 @@ import { signInRefused } from '../refused.ts'
 import {
   BACK_CHANNEL_LOGOUT_PATH,
   CALLBACK_PATH,
+  HAND_OVER_PATH,
+  HANDED_OVER_PATH,
   HOME_PATH,
   OWN_CALLBACK_PATH,
   SESSION_PATH,
@@ -59,7 +65,10 @@ export interface SignInRoutesOptions {
   /** Admits requests of providers: one address may send many. */
   readonly admitProvider: MiddlewareHandler
   readonly limits: readonly PolicyLimit[]
-  readonly publicUrl: string
+  readonly hosts: Hosts
+  readonly handOvers: HandOvers
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
 }
 
 type Environment = { Variables: GatewayVariables }
@@ -87,10 +96,11 @@ export function signInRoutes({
   admitBrowser,
   admitProvider,
   limits,
-  publicUrl,
+  hosts,
+  handOvers,
+  now,
 }: SignInRoutesOptions): Hono<Environment> {
   const app = createApp<Environment>()
-  const pages = { ownOrigin: new URL(publicUrl).origin, others: [], acceptsOtherClients: false }
   app.onError((error, c) => {
     // The gateway answers with a problem document.
     if (isForPrograms(c)) throw error
@@ -106,7 +116,8 @@ export function signInRoutes({
   /** Returns the user of the request's session, also for the audit event. */
   async function findUser(c: SignInContext) {
     const text = readSession(receivedHeaders(c))
-    const user = text === undefined ? undefined : await readUser(text, clientAddressOf(c))
+    const user =
+      text === undefined ? undefined : await readUser(text, clientAddressOf(c), c.req.url)
     if (user !== undefined) c.set('portcullis.principal', user)
     return user
   }
@@ -154,6 +165,11 @@ export function signInRoutes({
     async GET(c) {
       const query = new URL(c.req.url).searchParams
       const demand = demandIn(query)
+      const host = hosts.otherOf(c.req.url)
+      if (host !== undefined) {
+        const { url, cookie } = await handOvers.ask(host, demand, receivedHeaders(c))
+        return redirect(url, [bindBrowser(cookie)])
+      }
       const issuer = firstIn(query, 'iss')
       const [only, ...others] = providers
       const user = isStepUp(demand) ? await findUser(c) : undefined
@@ -171,9 +187,49 @@ export function signInRoutes({
         user?.tokenIssuer === provider.issuer ? await findHint(user, provider) : undefined
       const asked = { ...demand, loginHint }
       const { url, cookie } = await logins.start(provider, asked, receivedHeaders(c))
-      return redirect(url.href, [
-        `${setCookie(cookie.name, cookie.secret)}; Max-Age=${LOGIN_SECONDS}`,
-      ])
+      return redirect(url.href, [bindBrowser(cookie)])
+    },
+  })
+
+  page(HAND_OVER_PATH, {
+    async GET(c) {
+      const query = new URL(c.req.url).searchParams
+      const { prompt, ...demand } = demandIn(query)
+      const host = firstIn(query, 'host') ?? ''
+      const asking = { ...demand, host, state: firstIn(query, 'state') ?? '' }
+      const isHere = hosts.otherOf(c.req.url) === undefined
+      if (!isHere || hosts.originOf(host) === undefined) throw signInRefused('hand_over_host')
+      if (!isNavigation(c.req.method, receivedHeaders(c))) throw signInRefused('hand_over')
+      const user = await findUser(c)
+      if (
+        user === undefined ||
+        prompt !== undefined ||
+        unmetByCaller(user, demand, now()) !== undefined
+      )
+        return redirect(signInPath({ ...demand, prompt, returnPath: handOvers.pathOf(asking) }), [])
+      return redirect(await handOvers.issue(asking, user), [])
+    },
+  })
+
+  page(HANDED_OVER_PATH, {
+    async GET(c) {
+      const code = firstIn(new URL(c.req.url).searchParams, 'code')
+      const host = hosts.otherOf(c.req.url)
+      if (host === undefined) throw signInRefused('hand_over_host')
+      const previous = await findUser(c)
+      const handOver = await handOvers
+        .redeem(code, host, receivedHeaders(c))
+        .catch((error: unknown) => {
+          // Such as with the back button: the host has taken over the login before.
+          if (previous === undefined || checkOf(error) !== 'hand_over_code') throw error
+        })
+      if (handOver === undefined) return redirect(HOME_PATH, [])
+      const opened = await sessions.openAt(host, handOver.sessionId)
+      if (opened === undefined) throw signInRefused('no_session')
+      c.set('portcullis.principal', opened.user)
+      if (previous !== undefined && previous.tokenId !== handOver.sessionId)
+        await endSessionOf(previous)
+      return redirect(handOver.returnPath, [setCookie(SESSION_COOKIE, opened.reference)])
     },
   })
 
@@ -215,7 +271,7 @@ export function signInRoutes({
       return renderPage(c, signOutPage(url === undefined ? [] : [url.origin]))
     },
     async POST(c) {
-      refuseCrossOrigin(receivedHeaders(c), c.req.raw, pages)
+      refuseCrossOrigin(receivedHeaders(c), c.req.raw, pagesOf(c.req.url, hosts))
       const user = await findUser(c)
       const url = await signOutUrl(user)
       if (user !== undefined) await endSessionOf(user)
@@ -256,7 +312,7 @@ export function signInRoutes({
       return renderPage(c, sessionsPage(await sessions.list(user), user.tokenId))
     },
     async POST(c) {
-      refuseCrossOrigin(receivedHeaders(c), c.req.raw, pages)
+      refuseCrossOrigin(receivedHeaders(c), c.req.raw, pagesOf(c.req.url, hosts))
       const user = await findUser(c)
       const owner = user && ownerOf(user)
       if (user === undefined || owner === undefined) throw signInRefused('no_session')
@@ -268,7 +324,7 @@ export function signInRoutes({
 
   page(SESSION_PATH, {
     async DELETE(c) {
-      refuseCrossOrigin(receivedHeaders(c), c.req.raw, pages)
+      refuseCrossOrigin(receivedHeaders(c), c.req.raw, pagesOf(c.req.url, hosts))
       const user = await findUser(c)
       const owner = user && ownerOf(user)
       if (user === undefined || owner === undefined) throw signInRequired()
@@ -292,7 +348,7 @@ const USED_CHECKS: readonly (Check<'sign_in_refused'> | undefined)[] = [
   'state_unknown',
 ]
 
-const checkOf = (error: Error): Check<'sign_in_refused'> | undefined =>
+const checkOf = (error: unknown): Check<'sign_in_refused'> | undefined =>
   error instanceof Denied && error.denial.code === 'sign_in_refused'
     ? error.denial.check
     : undefined
@@ -306,6 +362,9 @@ function ofUnknownLogin(error: unknown) {
 /** Reports whether a script or a program sent the request, and not a person through a page. */
 const isForPrograms = (c: Context): boolean =>
   c.req.method === 'DELETE' || JSON_TYPE.test(c.req.header('Accept') ?? '')
+
+const bindBrowser = ({ name, secret }: BrowserCookie): string =>
+  `${setCookie(name, secret)}; Max-Age=${LOGIN_SECONDS}`
 
 const signInRequired = () => new Denied({ code: 'sign_in_required', check: 'no_session' })
 

@@ -1,8 +1,10 @@
---- Replaces the record of a reference, if the session still has this reference and the record exists.
+--- Replaces the record of a reference, if the session still has this reference and nothing has changed
+-- the record.
 --
--- KEYS: the session, the record of the reference. ARGV: the hash of the reference, the new record.
+-- KEYS: the session, the record of the reference. ARGV: the field of the reference, the hash of the
+-- reference, the old record, the new record and its life in seconds.
 
-local life = redis.call('PTTL', KEYS[2])
-if redis.call('HGET', KEYS[1], 'reference') ~= ARGV[1] or life < 1 then return 0 end
-redis.call('SET', KEYS[2], ARGV[2], 'PX', life)
+if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
+if redis.call('GET', KEYS[2]) ~= ARGV[3] then return 0 end
+redis.call('SET', KEYS[2], ARGV[4], 'EX', ARGV[5])
 return 1

@@ -19,12 +19,14 @@ import {
 } from '../../../redis/reply.ts'
 import { runText } from '../../../redis/script.ts'
 import {
+  handOverSchema,
   loginSchema,
   type SessionOwner,
   type SessionStore,
   sessionDetailsSchema,
 } from '../session-store.ts'
 import {
+  ADD_HOST_SCRIPT,
   CHANGE_RECORD_SCRIPT,
   END_SESSION_SCRIPT,
   KEEP_TOKENS_SCRIPT,
@@ -34,12 +36,15 @@ import {
 
 /** Attempts to change a record. Requests may renew the session at the same time. */
 const MAX_ATTEMPTS = 5
+/** The field of the reference at `PUBLIC_URL`. Those of other hosts continue with `:` and the host. */
+const PRESENT = 'reference'
 
 /** Creates the adapter. `now` returns milliseconds since the epoch. */
 export function createSessionStore(redis: RedisConnection, now: () => number): SessionStore {
   const names = { ...redis.keys, ...signInKeys(redis.keys) }
   const once = sentOnce(redis)
   const endScript = withPrefix(END_SESSION_SCRIPT, names)
+  const addHostScript = withPrefix(ADD_HOST_SCRIPT, names)
 
   const listKey = async ({ issuer, providerSubject }: SessionOwner) =>
     `${names.userSessions}${await keyPart(issuer)}:${await keyPart(providerSubject)}`
@@ -49,7 +54,69 @@ export function createSessionStore(redis: RedisConnection, now: () => number): S
     return Math.max(1, Math.ceil(untilSeconds - now() / 1000))
   }
 
+  /** Returns the record of a reference with its key and its text. */
+  async function findRecord(id: string, field: string) {
+    const hash = await sendCommand(redis, ['HGET', names.session + id, field])
+    if (hash === null) return undefined
+    const key = names.reference + readText(hash)
+    const text = await sendCommand(redis, ['GET', key])
+    if (text === null) return undefined
+    return { hash: readText(hash), key, text: readText(text), record: parseStoredReference(text) }
+  }
+
+  async function changeField(
+    id: string,
+    field: string,
+    change: (record: ReferenceRecord) => ReferenceRecord,
+  ): Promise<void> {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const found = await findRecord(id, field)
+      if (found === undefined) return
+      const { hash, key, text } = found
+      const changed = change(found.record)
+      const record = await storedReference(changed)
+      if (record === text) return
+      const values = [field, hash, text, record, lifeOf(changed)]
+      // 0: a request has renewed or changed the session meanwhile.
+      if ((await runText(redis, CHANGE_RECORD_SCRIPT, [names.session + id, key], values)) === 1)
+        return
+    }
+    throw malformed()
+  }
+
   return {
+    async keepHandOver(codeHash, handOver, lifeSeconds) {
+      const key = names.handOver + codeHash
+      const text = JSON.stringify(handOver)
+      const reply = await sendCommand(redis, ['SET', key, text, 'EX', lifeSeconds])
+      if (reply !== 'OK') throw malformed()
+    },
+
+    async takeHandOver(codeHash) {
+      // Not repeated: the second call would not find what the first has removed.
+      const text = await sendCommand(once, ['GETDEL', names.handOver + codeHash])
+      return text === null ? undefined : recordIn(text, handOverSchema)
+    },
+
+    async addHost({ id, host, referenceHash, derive }) {
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+        const found = await findRecord(id, PRESENT)
+        if (found === undefined) return undefined
+        const record = derive(found.record)
+        if (record === undefined) return undefined
+        const { hash, key, text } = found
+        const reply = await runText(
+          redis,
+          addHostScript,
+          [names.session + id, key, names.reference + referenceHash],
+          [hash, text, host, referenceHash, await storedReference(record), lifeOf(record)],
+        )
+        // 0: a request has renewed, changed or ended the session meanwhile.
+        if (reply === 1) return record
+      }
+      throw malformed()
+    },
+
     async beginLogin(stateHash, login, lifeSeconds) {
       const key = names.signIn + stateHash
       const reply = await sendCommand(redis, ['SET', key, JSON.stringify(login), 'EX', lifeSeconds])
@@ -79,7 +146,7 @@ export function createSessionStore(redis: RedisConnection, now: () => number): S
       return readList(reply).map(readText)
     },
 
-    async renew({ id, referenceHash, successorHash, nonce, succeed, graceSeconds }) {
+    async renew({ id, host, referenceHash, successorHash, nonce, succeed, graceSeconds }) {
       const keys = [
         names.session + id,
         names.reference + referenceHash,
@@ -97,6 +164,7 @@ export function createSessionStore(redis: RedisConnection, now: () => number): S
         lifeOf(record),
         graceSeconds,
         readText(text),
+        host === undefined ? '' : `:${host}`,
       ])
       return readText(reply) === '' ? undefined : readText(reply)
     },
@@ -147,20 +215,10 @@ export function createSessionStore(redis: RedisConnection, now: () => number): S
     },
 
     async changeRecord(id, change) {
-      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-        const hash = await sendCommand(redis, ['HGET', names.session + id, 'reference'])
-        if (hash === null) return
-        const key = names.reference + readText(hash)
-        const text = await sendCommand(redis, ['GET', key])
-        if (text === null) return
-        const record = await storedReference(change(parseStoredReference(text)))
-        if (record === text) return
-        const keys = [names.session + id, key]
-        // 0: a request has renewed the session meanwhile.
-        if ((await runText(redis, CHANGE_RECORD_SCRIPT, keys, [readText(hash), record])) === 1)
-          return
-      }
-      throw malformed()
+      const fields = readList(await sendCommand(redis, ['HKEYS', names.session + id])).map(readText)
+      for (const field of fields)
+        if (field === PRESENT || field.startsWith(`${PRESENT}:`))
+          await changeField(id, field, change)
     },
 
     async useLogoutToken(hash, seconds) {
