@@ -118,7 +118,7 @@ export function browserSession({
     c.res = new Response(null, { status: 303, headers })
   }
 
-  /** A session of one host is of no use at another one, whoever has its cookie. */
+  /** A session of one host is of no use at another one. */
   function requireHost(c: BrowserContext, next: Next) {
     const { signIn } = callerOf(c, 'requireHost') ?? {}
     if (signIn !== undefined && signIn.host !== hosts.otherOf(c.req.url))

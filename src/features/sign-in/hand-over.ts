@@ -33,7 +33,7 @@ const STATE = /^([\w-]{43})\.([\w-]{43})$/
 /** A host that asks for a login of a user. */
 export interface Asking extends SignInDemand {
   readonly host: string
-  /** Binds the code to the browser. The host can verify it, and nobody else can create it. */
+  /** Binds the code to the browser. Only the host and its browser can create it. */
   readonly state: string
 }
 
