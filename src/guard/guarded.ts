@@ -34,6 +34,7 @@ import type { Declaration, DeclarationOf } from './declaration.ts'
 import { type GuardOptions, type RedisClient, STANDARD_LIMIT } from './options.ts'
 import { createRevoke, type Revoke } from './revoke.ts'
 import { checkedIssuers, isRedisClient } from './schema.ts'
+import { unknownAddress } from './unknown-address.ts'
 import { type WatchWith, watchedResponses } from './watched-responses.ts'
 
 /** What a request needs, by the declarations that apply to it. */
@@ -139,6 +140,7 @@ export function createGuarded(
     watchWith: framework.watchWith,
     now,
   })
+  const unknown = unknownAddress()
   const maxConcurrentRequests = options.maxConcurrentRequests ?? DEFAULT_MAX_CONCURRENT_REQUESTS
 
   /** Returns the limits of these names, and `standard` if there is one. Skips unknown names. */
@@ -154,6 +156,7 @@ export function createGuarded(
       maxBodyBytes: own?.maxBodyBytes ?? defaultMaxBytes,
       ofRequest: true,
       anonymous,
+      admitBy: unknown.admitKnown,
     }
     const planned = new Set(declarations)
     const route = path === null ? undefined : { path, limits: demand.limits }
@@ -205,6 +208,7 @@ export function createGuarded(
             maxBodyBytes: maxBodyBytes ?? defaultMaxBytes,
             ofRequest: true,
             anonymous,
+            admitBy: unknown.admitKnown,
           })
     const handle: MiddlewareHandler = (_, next) => next()
     return inOrder([
@@ -233,6 +237,7 @@ export function createGuarded(
           'clientAddress',
           clientAddress({ addressOf: options.clientAddress ?? framework.addressOf }),
         ),
+        unknown.report,
         ...(framework.beforeCaller === undefined ? [] : [framework.beforeCaller]),
         planned,
       ],

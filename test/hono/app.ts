@@ -35,6 +35,7 @@ export async function surroundings(): Promise<Surroundings> {
       issuers: [{ issuer: ISSUER, audience: AUDIENCE, jwks: { keys: [key.publicJwk] } as never }],
       redis: { url: redis.url, token: redis.token, timeoutMs: 5_000 },
       audit: { record: (event) => void events.push(event) },
+      clientAddress: () => '192.0.2.1',
     },
     async bearer(roles = ['reader'], { claims, header } = {}) {
       const token = await mint(key, {
