@@ -32,6 +32,10 @@ export const PAGES: readonly Pages[] = [
   },
   { text: 'Guides: operate', pages: ['operate', 'audit'] },
   {
+    text: 'Guides: migrate',
+    pages: ['migrate-from-jwt-middleware', 'migrate-from-oauth2-proxy', 'migrate-from-kong'],
+  },
+  {
     text: 'Reference',
     pages: [
       'configuration',
@@ -46,7 +50,10 @@ export const PAGES: readonly Pages[] = [
       'glossary',
     ],
   },
-  { text: 'Explanation', pages: ['architecture', 'threat-model'] },
+  {
+    text: 'Explanation',
+    pages: ['why', 'concepts', 'comparison', 'limitations', 'faq', 'architecture', 'threat-model'],
+  },
 ]
 
 /** Pages about what was decided, proven and measured. The search leaves them out, and so does `llms-full.txt`. */

@@ -50,7 +50,10 @@ export interface MemoryServicesOptions {
  */
 export function memoryServices(options: MemoryServicesOptions): Services {
   const { policy, publicUrl, auditSink, origin, now, tokenSources } = options
-  const issuers = issuersSchema.parse(options.issuers.map((entry) => ({ ...entry, tokenSources })))
+  const { identityHeaders } = policy
+  const issuers = issuersSchema
+    .parse(options.issuers.map((entry) => ({ ...entry, tokenSources })))
+    .map((issuer) => ({ ...issuer, identityHeaders }))
   const breakers = createBreakers({ now, alarm: () => {} })
   const originOfUrl = publicOrigins(publicUrl)
   const references = createReferences({ audience: publicUrl, now })
