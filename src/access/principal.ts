@@ -76,6 +76,8 @@ export interface SignInFacts extends LoginFacts {
   readonly providerSubject: string
   /** The only host at which the reference is valid. Absent: that of `PUBLIC_URL`. */
   readonly host?: string | undefined
+  /** The name of the user, as the provider states it. It identifies no one. Absent: it states none. */
+  readonly name?: string | undefined
   /** From then on, a request renews the session's reference. */
   readonly renewAtSeconds: number
   /** The end of the session, which no renewal changes. */

@@ -189,9 +189,9 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
     app.route('/.well-known', wellKnown)
     app.use(hygiene)
     for (const placed of apps) if (placed.at === '/') app.route('/', placed.app)
-    for (const { route, handlers, readmits } of calls) {
+    for (const { route, handlers, readmits, stages } of calls) {
       const ends = readmits ? [watchHandlers(createWatch(route), runtime.watch)] : []
-      const guarded = compose([...guards(route, [], true, readmits), ...ends])
+      const guarded = compose([...guards(route, stages ? [stages] : [], true, readmits), ...ends])
       app.on(route.method, [route.path], guarded, ...handlers)
     }
     // The policy cannot route the gateway's own paths, whatever its patterns are.

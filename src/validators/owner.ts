@@ -45,6 +45,8 @@ export const ownerMembers = {
   windows: z.array(z.string()),
   createdAtSeconds: integer(),
   createdBy: z.string(),
+  /** Of a person with a session. Absent: a token or an API key. */
+  createdByName: z.optional(z.string()),
   expiresAtSeconds: z.nullable(integer()),
 }
 

@@ -14,7 +14,7 @@ const USED_FEATURES = {
   'authorization-code': ['authorization-server', 'openapi', 'sign-in'],
   mcp: ['cors'],
   openapi: ['authorization-server'],
-  operators: ['authorization-server', 'plans'],
+  operators: ['authorization-server', 'plans', 'sign-in'],
   'sign-in': ['introspection'],
   signals: ['sign-in'],
 }

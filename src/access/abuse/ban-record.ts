@@ -54,6 +54,8 @@ export const banSchema = z.strictObject({
   reason: z.nullable(z.string()),
   createdAtSeconds: integer(),
   createdBy: z.string(),
+  /** Of a person with a session. Absent: a token or an API key. */
+  createdByName: z.optional(z.string()),
   expiresAtSeconds: integer(),
 })
 
@@ -63,6 +65,7 @@ export type Ban = z.infer<typeof banSchema>
 interface BanOrder extends z.infer<typeof newBanSchema>, Owned {
   readonly issuers: readonly string[]
   readonly createdBy: string
+  readonly createdByName?: string | undefined
 }
 
 /** Port: the bans in force. Other bans of the same value stay in force when one is removed. */

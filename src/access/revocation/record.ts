@@ -45,6 +45,8 @@ export const revocationSchema = z.strictObject({
   createdAtSeconds: integer(),
   /** Subject of the operator. */
   createdBy: z.string(),
+  /** Of a person with a session. Absent: a token or an API key. */
+  createdByName: z.optional(z.string()),
   /** When everything that the revocation covers has expired. The record is deleted then. */
   expiresAtSeconds: integer(),
 })
@@ -55,6 +57,7 @@ export type Revocation = z.infer<typeof revocationSchema>
 interface RevocationOrder extends NewRevocation, Owned {
   readonly issuers: readonly string[]
   readonly createdBy: string
+  readonly createdByName?: string | undefined
   /** The longest life of what the revocation covers, in seconds, except API keys. */
   readonly ttlSeconds: number
 }

@@ -5,6 +5,8 @@ import { BAN_SCOPES } from '../../access/abuse/ban.ts'
 import { BAN_KINDS, type Ban, newBanSchema } from '../../access/abuse/ban-record.ts'
 import { type AdminCall, adminGroup } from '../../routes/admin/call.ts'
 import {
+  createdByName,
+  createdByOf,
   existing,
   idParams,
   listing,
@@ -37,6 +39,7 @@ const banView = () =>
     ...ownedView,
     createdAt: time,
     createdBy: z.string().check(describe('subject of the operator, or portcullis')),
+    createdByName,
     expiresAt: time,
     refuses: z
       .enum(BAN_SCOPES)
@@ -88,7 +91,7 @@ export function banCalls(context: AdminContext): AdminCall[] {
           value: body.kind === 'address' ? normalizeValue(body.value) : body.value,
           issuer: body.issuer,
           ...ownedBy(scope, { issuer: body.issuer, tenant: body.tenant }, issuers),
-          createdBy: operator.subject,
+          ...createdByOf(operator),
         })
         changed('ban.create', ban.id)
         return viewOf(ban)

@@ -38,6 +38,7 @@ import { clientCalls } from './clients.ts'
 import type { AdminContext } from './context.ts'
 import { explanationCalls } from './explanations.ts'
 import { limitCalls } from './limits.ts'
+import { type PeopleDefinition, peopleOf, peopleSchema } from './people.ts'
 import { planCalls } from './plans.ts'
 import { recordCalls } from './records.ts'
 import { revocationCalls } from './revocations.ts'
@@ -52,10 +53,17 @@ export interface OperatorsOptions {
    * billed: 1 to 3,650. Default 100.
    */
   readonly endedApiKeyDays?: number
+  /**
+   * Whether the calls accept the browser session of a person whose role has the permission of the call. Needs
+   * `signIn()`. With `{ authentication: { maxAgeSeconds: 900 } }`, calls that change something also need a recent
+   * or stronger login. Default false: only tokens and API keys are accepted.
+   */
+  readonly sessions?: boolean | PeopleDefinition
 }
 
 const optionsSchema = z.strictObject({
   endedApiKeyDays: z._default(wholeNumber(1, MAX_ENDED_API_KEY_DAYS), 100),
+  sessions: z._default(peopleSchema, false),
 })
 
 /**
@@ -63,22 +71,26 @@ const optionsSchema = z.strictObject({
  * `Misconfigured` for a mistake in the options.
  */
 export function operators(options: OperatorsOptions = {}): Feature {
-  const { endedApiKeyDays } = parseConfiguration('The policy', optionsSchema, options, [
+  const { endedApiKeyDays, sessions } = parseConfiguration('The policy', optionsSchema, options, [
     'operators',
   ])
   return {
     name: 'operators',
+    ...(sessions !== false && { requires: ['signIn'] }),
     variables: clientVariables,
     create(parts) {
       const context = createContext(parts, endedApiKeyDays * DAY_SECONDS)
+      const people = sessions === true ? {} : sessions
       return {
-        calls: () =>
-          [
+        calls() {
+          const acceptPeople = people === false ? undefined : peopleOf(parts, people)
+          return [
             ...GROUPS,
             ...parts
               .contributed()
               .contributions.flatMap(({ operatorCalls }) => operatorCalls ?? []),
-          ].flatMap((callsOf) => callsOf(context)),
+          ].flatMap((callsOf) => callsOf({ ...context, acceptPeople }))
+        },
       }
     },
   }

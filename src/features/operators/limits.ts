@@ -11,6 +11,7 @@ import {
 import type { PolicyLimit } from '../../policy/policy.ts'
 import { type AdminCall, adminGroup } from '../../routes/admin/call.ts'
 import {
+  createdByOf,
   existing,
   idParams,
   inputRefused,
@@ -171,7 +172,7 @@ export function limitCalls(context: AdminContext): AdminCall[] {
           issuer: body.issuer,
           ...(owned.tenant !== undefined && owned),
           windows: keys,
-          createdBy: operator.subject,
+          ...createdByOf(operator),
         })
         changed('limit.override', record.id)
         return ownerViewOf(record)

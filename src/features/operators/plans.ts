@@ -6,6 +6,7 @@ import { Denied } from '../../errors.ts'
 import type { PolicyLimit } from '../../policy/policy.ts'
 import { type AdminCall, adminGroup } from '../../routes/admin/call.ts'
 import {
+  createdByOf,
   existing,
   idParams,
   inputRefused,
@@ -154,7 +155,7 @@ export function planCalls(context: AdminContext): AdminCall[] {
         const record = await planAssignments.create({
           ...body,
           windows,
-          createdBy: operator.subject,
+          ...createdByOf(operator),
         })
         changed('plan.assign', record.id)
         return ownerViewOf(record)

@@ -9,6 +9,8 @@ import {
 import { type AdminCall, adminGroup } from '../../routes/admin/call.ts'
 import {
   createdBy,
+  createdByName,
+  createdByOf,
   existing,
   idParams,
   listing,
@@ -37,6 +39,7 @@ const revocationView = () =>
     reason: z.nullable(z.string()),
     createdAt: time,
     createdBy,
+    createdByName,
     expiresAt: time.check(describe('when every credential that it covers has expired')),
   })
 
@@ -85,7 +88,7 @@ export function revocationCalls(context: AdminContext): AdminCall[] {
           ...owned,
           // The value of a revocation of a tenant names it.
           tenant: kind === 'tenant' ? undefined : owned.tenant,
-          createdBy: operator.subject,
+          ...createdByOf(operator),
           ttlSeconds: kind === 'token' ? revokedTokenSeconds : revokedBeforeSeconds,
         })
         changed('revocation.create', revocation.id)

@@ -33,6 +33,11 @@ export interface BrowserSessionOptions {
   readonly renewal: SessionRenewal | undefined
   /** Pages of the origin of the request's host may send requests with unsafe methods. */
   readonly hosts: Hosts
+  /**
+   * Whether a request without a credential is refused with `sign_in_required`, so that a navigation leads
+   * to the sign-in. Default true; otherwise it is refused as without sessions.
+   */
+  readonly asksForLogin?: boolean
   /** What the login of the user must be, which `stepUp` checks. Default: any login. */
   readonly demand?: LoginDemand | undefined
   /** Milliseconds since the epoch. */
@@ -80,6 +85,7 @@ export function browserSession({
   references,
   renewal,
   hosts,
+  asksForLogin = true,
   demand = {},
   now,
 }: BrowserSessionOptions): SessionStages {
@@ -154,6 +160,7 @@ export function browserSession({
         const received = receivedHeaders(c)
         const text = readSession(received)
         if (text === undefined) {
+          if (!asksForLogin) return authenticate(c, next)
           try {
             await authenticate(c, next)
           } catch (error) {

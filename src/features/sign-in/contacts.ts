@@ -17,7 +17,23 @@ export const CONTACT_OBSERVER =
     ) => Promise<void>
   >()
 
+const MAX_NAME_CHARACTERS = 100
+/** Names of a user in ID tokens (OpenID Connect Core section 5.1), the preferred one first. */
+const NAME_CLAIMS = ['name', 'preferred_username']
+
 type Claims = Readonly<Record<string, unknown>>
+
+/** Returns the name of a user, for lists and audit events. The user may have chosen it. */
+export function nameIn(claims: Claims): string | undefined {
+  for (const claim of NAME_CLAIMS) {
+    const value = present(claims, claim)
+    if (typeof value !== 'string') continue
+    // Without control and format characters, which could change how a list looks.
+    const name = value.replaceAll(/[\p{C}\s]+/gu, ' ').trim()
+    if (name !== '') return name.slice(0, MAX_NAME_CHARACTERS).toWellFormed()
+  }
+  return undefined
+}
 
 /** Returns the verified addresses in the claims of a user. */
 export function contactsIn(claims: Claims): VerifiedContacts {

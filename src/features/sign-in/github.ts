@@ -8,6 +8,7 @@ import { Denied, Unavailable } from '../../errors.ts'
 import { parseStrictJson } from '../../http/strict-json.ts'
 import { authenticateRequest } from '../introspection/client-authentication.ts'
 import { callbackPathOf } from './callback.ts'
+import { nameIn } from './contacts.ts'
 import type { ExpectedLogin, Provider, ProviderOptions } from './provider.ts'
 import { boundedFetch, classifyFailure, clientRefused } from './provider-call.ts'
 import { signInRefused } from './refused.ts'
@@ -176,6 +177,7 @@ export function createGitHub({
           // The access token is not kept: nothing needs it after the login.
           tokens: { idToken: '' },
           refreshAtSeconds: undefined,
+          name: nameIn(claims),
           providerSubject: String(claims.sub),
           providerSession: undefined,
           facts: {},

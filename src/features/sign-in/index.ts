@@ -36,7 +36,7 @@ import { sessionDemandSchema, signInClientSchema, signInSchema } from './schema.
 import { SESSION_COOKIE } from './session.ts'
 import { createSessionReader } from './session-reader.ts'
 import { createSessions } from './sessions.ts'
-import { SIGNED_IN } from './signed-in.ts'
+import { SESSION_STAGES, SIGNED_IN } from './signed-in.ts'
 import { createSignedInUsers } from './signed-in-user.ts'
 
 export type { SignInDefinition } from './definition.ts'
@@ -141,7 +141,11 @@ function createContribution(definition: SignInDefinition, parts: FeatureParts): 
     now,
   })
   const keepCookies = ownCookies({ names: cookies })
+  const renewal = { sessions, refresh }
   SIGNED_IN.offer(parts, { users: createSignedInUsers({ readUser, now }), renderPage })
+  SESSION_STAGES.offer(parts, (options) =>
+    browserSession({ ...options, references, renewal, hosts, now }),
+  )
   return {
     apps: () => [{ at: '/', app: routes }],
     operations: signInOperations,
@@ -150,7 +154,7 @@ function createContribution(definition: SignInDefinition, parts: FeatureParts): 
       ...(session &&
         browserSession({
           references,
-          renewal: explains ? undefined : { sessions, refresh },
+          renewal: explains ? undefined : renewal,
           hosts,
           demand,
           now,

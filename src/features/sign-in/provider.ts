@@ -14,7 +14,7 @@ import type { IssuerClient } from '../../validators/issuer-client.ts'
 import { authenticateRequest } from '../introspection/client-authentication.ts'
 import { authorizationUrl } from './authorization-request.ts'
 import { callbackPathOf, namesItself } from './callback.ts'
-import { contactsIn, type VerifiedContacts } from './contacts.ts'
+import { contactsIn, nameIn, type VerifiedContacts } from './contacts.ts'
 import { createIdTokenVerifier } from './id-token.ts'
 import { type LogoutToken, logoutIn } from './logout-token.ts'
 import { boundedFetch, classifyFailure, unavailable } from './provider-call.ts'
@@ -57,6 +57,8 @@ export interface Login {
   readonly providerSession: string | undefined
   /** How and when the user authenticated. */
   readonly facts: LoginFacts
+  /** The name of the user. Default: none. */
+  readonly name?: string | undefined
   /** Default: none. */
   readonly contacts?: VerifiedContacts
 }
@@ -285,6 +287,7 @@ export function createProvider({
         // A logout token names `sid`, whatever claim the issuer is configured with.
         providerSession: textIn(payload, 'sid') ?? principal.session,
         facts: principal.login ?? {},
+        name: nameIn(claims),
         contacts: contactsIn(claims),
       }
       if (maxAgeSeconds !== undefined) refuseOldLogin(payload, login, maxAgeSeconds)

@@ -121,10 +121,11 @@ export function createSessions({
       const reference = newSessionReference(random)
       const atSeconds = nowSeconds()
       const endsAtSeconds = atSeconds + absoluteSeconds
-      const { principal, providerSubject, facts: known, refreshAtSeconds } = login
+      const { principal, providerSubject, name, facts: known, refreshAtSeconds } = login
       const { issuer } = principal
       const facts = {
         providerSubject,
+        ...(name !== undefined && { name }),
         ...known,
         endsAtSeconds,
         refreshAtSeconds,

@@ -1,5 +1,6 @@
 /** What the sign-in offers to other features with pages for people. */
 import { createExchange } from '../../isolate/exchange.ts'
+import type { BrowserSessionOptions, SessionStages } from './browser-session.ts'
 import type { RenderPage } from './pages/page.ts'
 import type { SignedInUsers } from './signed-in-user.ts'
 
@@ -9,3 +10,9 @@ export const SIGNED_IN = createExchange<{
   /** Renders pages in the style of the policy. */
   readonly renderPage: RenderPage
 }>()
+
+/** Creates the stages of a call of the gateway that accept the session of a browser. */
+export const SESSION_STAGES =
+  createExchange<
+    (options: Pick<BrowserSessionOptions, 'asksForLogin' | 'demand'>) => SessionStages
+  >()

@@ -3,13 +3,13 @@ import type { Context, MiddlewareHandler } from 'hono'
 import * as z from 'zod/mini'
 import type { Principal } from '../../access/principal.ts'
 import type { ChangeVariables } from '../../middleware/audit.ts'
-import { bodyOf, callerOf, type GatewayVariables } from '../../middleware/context.ts'
+import { bodyOf, callerOf, type GatewayVariables, recordField } from '../../middleware/context.ts'
 import type { Readmission } from '../../middleware/readmit.ts'
 import { readWhole, validate } from '../../middleware/validate.ts'
 import type { PolicyRoute } from '../../policy/policy.ts'
 import { completeRoute } from '../../policy/route.ts'
 import type { Operation } from '../operation.ts'
-import type { CallFrame } from './frame.ts'
+import type { CallerStages, CallFrame } from './frame.ts'
 import { type FeaturePermission, type OperatorCall, permissionOf } from './permissions.ts'
 import type { TenantScope } from './tenant.ts'
 
@@ -66,6 +66,8 @@ export interface AdminCall {
    * end with the rights of the caller. Default: the handlers do it, and their responses are short.
    */
   readonly readmits?: boolean
+  /** Accept other callers than those with a token. Default: none. */
+  readonly stages?: CallerStages
   readonly operation: Operation
 }
 
@@ -84,7 +86,8 @@ export function adminGroup(
     operatorLimits,
     tenantIssuers,
     admitAgain,
-  }: Pick<CallFrame, 'operatorLimits' | 'tenantIssuers' | 'admitAgain'>,
+    acceptPeople,
+  }: Pick<CallFrame, 'operatorLimits' | 'tenantIssuers' | 'admitAgain' | 'acceptPeople'>,
 ) {
   return function adminCall<
     Params extends z.core.$ZodObject | undefined = undefined,
@@ -95,6 +98,7 @@ export function adminGroup(
     const status = call.status ?? (reply === undefined ? 204 : 200)
     const path = ADMIN_PATH + call.path
     const permission = permissionOf(call.permission)
+    const changes = call.changes ?? method !== 'GET'
     const parameters = { ...(params && { params }), ...(query && { query }) }
     return {
       route: completeRoute({
@@ -105,10 +109,11 @@ export function adminGroup(
         input: { ...parameters, ...(body && !bodyOptional && { body }) },
         maxBodyBytes: body === undefined ? 0 : MAX_BODY_BYTES,
       }),
+      ...(acceptPeople && { stages: acceptPeople(changes) }),
       handlers: [
         ...(body === undefined ? [refuseBody] : []),
         ...(body !== undefined && bodyOptional ? [ifSent(validate({ body, hasRules: true }))] : []),
-        readmitOperator(admitAgain, call.changes ?? method !== 'GET'),
+        readmitOperator(admitAgain, changes),
         async function handleCall(context) {
           const c = context as CallContext
           const operator = operatorOf(c)
@@ -118,7 +123,11 @@ export function adminGroup(
             body: (body && z.parse(body, validatedBody(c))) as OutputOf<Body>,
             operator,
             scope: { operator, call: call.permission, tenantIssuers },
-            changed: (action, target) => c.set('portcullis.change', { action, target }),
+            changed(action, target) {
+              c.set('portcullis.change', { action, target })
+              const { name } = operator.signIn ?? {}
+              if (name !== undefined) recordField(c, 'operator', name)
+            },
             header: (name, value) => c.header(name, value),
           })
           c.header('Cache-Control', 'no-store')

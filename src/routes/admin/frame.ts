@@ -1,7 +1,22 @@
 /** What every call of operators uses, also those that features add. */
+import type { MiddlewareHandler } from 'hono'
 import type { Authorizer } from '../../access/permissions.ts'
+import type { TokenSources } from '../../access/tokens/token-sources.ts'
 import type { Readmission } from '../../middleware/readmit.ts'
 import type { PolicyLimit } from '../../policy/policy.ts'
+
+/** The stages that accept other callers than those with a token. */
+export interface CallerStages {
+  /** Come before the caller is known. */
+  readonly arrival?: readonly MiddlewareHandler[]
+  /** Wraps `authenticate`. */
+  readonly identify?: (
+    authenticate: MiddlewareHandler,
+    sources: TokenSources | undefined,
+  ) => MiddlewareHandler
+  /** Come after the admission. */
+  readonly admitted?: readonly MiddlewareHandler[]
+}
 
 export interface CallFrame {
   readonly publicUrl: string
@@ -13,6 +28,8 @@ export interface CallFrame {
   readonly operatorLimits: readonly PolicyLimit[]
   readonly authorizer: Authorizer
   readonly admitAgain: Readmission
+  /** Returns the stages that accept people with a browser session. Default: only tokens are accepted. */
+  readonly acceptPeople?: ((changes: boolean) => CallerStages) | undefined
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }

@@ -1,6 +1,7 @@
 /** Schemas that many calls share, and refusals of input that no schema can detect. */
 
 import * as z from 'zod/mini'
+import type { Principal } from '../../access/principal.ts'
 import { Denied, Unavailable } from '../../errors.ts'
 import { describe } from '../../validators/checks.ts'
 import type { Owned, Owner } from '../../validators/owner.ts'
@@ -16,6 +17,16 @@ import type { TenantScope } from './scope.ts'
 export const time = z.iso.datetime()
 
 export const cursor = z.optional(z.string()).check(describe('cursor of the next page'))
+
+/** Members of a new record that name the operator who creates it. */
+export const createdByOf = ({ subject, signIn }: Principal) => ({
+  createdBy: subject,
+  ...(signIn?.name !== undefined && { createdByName: signIn.name }),
+})
+
+export const createdByName = z
+  .optional(z.string())
+  .check(describe('name of the operator, if it is a person with a session; it identifies no one'))
 
 export const createdBy = z.string().check(describe('subject of the operator'))
 
@@ -71,6 +82,7 @@ export const ownerView = <Members extends z.core.$ZodLooseShape>(members: Member
       .check(describe('null for an address, and for all issuers that were trusted')),
     createdAt: time,
     createdBy,
+    createdByName,
     expiresAt: z.nullable(time).check(describe('null: in force until an operator deletes it')),
   })
 

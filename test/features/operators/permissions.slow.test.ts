@@ -1,59 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { newApiKey } from '../../../src/access/tokens/api-key.ts'
+import { CALLS, ID } from './calls.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
-
-const ID = '0193b0a4-7c1e-7d3a-9b1c-2f6e8d4a5b6c'
-/** Every call with valid input, and the permission that it requires. */
-const CALLS: readonly (readonly [string, string, string, object?])[] = [
-  ['POST', '/clients', 'clients:create', { name: 'x', grants: ['client_credentials'] }],
-  ['GET', '/clients', 'clients:list'],
-  ['GET', `/clients/${ID}`, 'clients:list'],
-  ['POST', `/clients/${ID}/secret`, 'clients:rotate', {}],
-  ['DELETE', `/clients/${ID}`, 'clients:disable'],
-  ['POST', '/api-keys', 'api-keys:create', { name: 'x', subject: 'x' }],
-  ['GET', '/api-keys', 'api-keys:list'],
-  ['POST', '/api-key-lookups', 'api-keys:list', { apiKey: newApiKey() }],
-  ['GET', `/api-keys/${ID}`, 'api-keys:list'],
-  ['GET', `/api-keys/${ID}/usage`, 'api-keys:usage'],
-  ['GET', '/usage', 'api-keys:usage'],
-  ['PATCH', `/api-keys/${ID}`, 'api-keys:update', { name: 'x' }],
-  ['POST', `/api-keys/${ID}/secret`, 'api-keys:rotate'],
-  ['DELETE', `/api-keys/${ID}`, 'api-keys:disable'],
-  ['POST', '/revocations', 'revocations:create', { kind: 'subject', value: 'x' }],
-  ['GET', '/revocations', 'revocations:list'],
-  ['DELETE', `/revocations/${ID}`, 'revocations:delete'],
-  ['POST', '/bans', 'bans:create', { kind: 'subject', value: 'x', seconds: 3_600 }],
-  ['GET', '/bans', 'bans:list'],
-  ['DELETE', `/bans/${ID}`, 'bans:delete'],
-  ['GET', '/limits', 'limits:list'],
-  ['POST', '/limits/overrides', 'limits:override', { limit: 'few', value: 'x', requests: 1 }],
-  ['DELETE', `/limits/overrides/${ID}`, 'limits:override'],
-  ['POST', '/limits/reset', 'limits:reset', { limit: 'few', value: 'x' }],
-  ['GET', '/plans', 'plans:list'],
-  ['POST', '/plans/assignments', 'plans:assign', { by: 'client', value: 'x', plan: 'pro' }],
-  ['DELETE', `/plans/assignments/${ID}`, 'plans:assign'],
-  [
-    'POST',
-    '/relations',
-    'relations:write',
-    { writes: [{ object: 'order:1', relation: 'viewer', subject: 'user:x' }] },
-  ],
-  ['GET', '/relations', 'relations:read'],
-  [
-    'POST',
-    '/check',
-    'relations:check',
-    { object: 'order:1', relation: 'viewer', subject: 'user:x' },
-  ],
-  ['POST', '/expand', 'relations:read', { object: 'order:1', relation: 'viewer' }],
-  ['GET', '/audit', 'audit:read'],
-  ['GET', '/audit/chain', 'audit:verify'],
-  ['POST', '/audit/erasures', 'audit:erase', { subject: 'x', issuer: 'https://idp.test' }],
-  ['GET', `/audit/erasures/${ID}`, 'audit:erase'],
-  ['POST', '/explanations', 'requests:explain', { method: 'GET', path: '/orders' }],
-  ['GET', '/keys', 'keys:list'],
-  ['POST', '/tokens', 'tokens:mint', { subject: 'x' }],
-]
 
 let gateway: TestGateway
 beforeAll(async () => {

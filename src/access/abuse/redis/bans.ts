@@ -20,7 +20,9 @@ export function createBanList(redis: RedisConnection, now: () => number): BanLis
     list: list.list,
     remove: list.remove,
 
-    async create({ kind, value, issuer, issuers, tenant, owner, seconds, reason, createdBy }) {
+    async create(order) {
+      const { kind, value, issuer, issuers, tenant, owner, seconds, reason } = order
+      const { createdBy, createdByName } = order
       const nowSeconds = Math.floor(now() / 1000)
       const ban: Ban = {
         id: v7(),
@@ -35,6 +37,7 @@ export function createBanList(redis: RedisConnection, now: () => number): BanLis
         reason: reason ?? null,
         createdAtSeconds: nowSeconds,
         createdBy,
+        ...(createdByName !== undefined && { createdByName }),
         expiresAtSeconds: nowSeconds + seconds,
       }
       await list.add(ban, ban.expiresAtSeconds)

@@ -46,7 +46,9 @@ export function createRevocationLog(redis: RedisConnection, now: () => number): 
     list: list.list,
     remove: list.remove,
 
-    async create({ kind, value, issuer, issuers, tenant, owner, reason, createdBy, ttlSeconds }) {
+    async create(order) {
+      const { kind, value, issuer, issuers, tenant, owner, reason, ttlSeconds } = order
+      const { createdBy, createdByName } = order
       const nowSeconds = Math.floor(now() / 1000)
       const coversApiKeys = kind === 'token' || kind === 'subject' || kind === 'tenant'
       const end = Math.max(nowSeconds + ttlSeconds, coversApiKeys ? await lastApiKeyEnd() : 0)
@@ -61,6 +63,7 @@ export function createRevocationLog(redis: RedisConnection, now: () => number): 
         reason: reason ?? null,
         createdAtSeconds: nowSeconds,
         createdBy,
+        ...(createdByName !== undefined && { createdByName }),
         expiresAtSeconds: Math.ceil(Math.min(end, nowSeconds + LONGEST_SECONDS)),
       }
       // The cutoff of a single token covers every `iat`.
