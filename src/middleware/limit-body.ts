@@ -5,6 +5,7 @@ import { drain, readChunks } from '../http/drain.ts'
 import { dropResponse } from '../http/replaced-response.ts'
 import { IS_WORKERS } from '../isolate/platform.ts'
 import type { BodyVariables } from './context.ts'
+import { readEarlier } from './early-body.ts'
 import { keepReceivedHeaders, receivedHeaders } from './request-headers.ts'
 
 export interface LimitBodyOptions {
@@ -29,6 +30,9 @@ type Environment = { Variables: BodyVariables }
  * the first byte above the limit ends the stream with the same `Denied`, and the response is 413,
  * even if the reader of the stream failed with another error. The rest is drained, see {@link
  * drain}.
+ *
+ * A body that a middleware has read before with `c.req.text()` or the like is bounded as well. If its bytes
+ * are lost, `OutOfOrder` is thrown.
  *
  * GET and HEAD must not have a body: `Denied` (`malformed_request`), because servers disagree on
  * its meaning (RFC 9110 section 9.3.1). Does NOT decode `Content-Encoding` and does not buffer.
@@ -58,6 +62,13 @@ export const limitBody = ({
         throw new Denied({ code: 'malformed_request', check: 'unexpected_body' })
       if (length !== undefined && length > maxBytes)
         throw new Denied({ code: 'payload_too_large', maxBytes })
+      const earlier = readEarlier(c, body, 'limitBody')
+      if (earlier !== undefined) {
+        const bytes = await earlier
+        if (bytes.byteLength > maxBytes) throw new Denied({ code: 'payload_too_large', maxBytes })
+        c.set('portcullis.body', bytes)
+        return await next()
+      }
       if (length === undefined || !PLATFORM_KEEPS_LENGTH) {
         passed = counted(body, maxBytes, (denied) => {
           refusal = denied

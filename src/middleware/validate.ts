@@ -14,6 +14,7 @@ import { checked, MAX_FINDINGS, pointer } from '../validators/findings.ts'
 import { repeatableNames } from '../validators/repeatable.ts'
 import { dropsUnknownKeys } from '../validators/strictness.ts'
 import { type BodyVariables, bodyOf } from './context.ts'
+import { readEarlier } from './early-body.ts'
 
 type Environment = { Variables: BodyVariables }
 
@@ -173,7 +174,9 @@ export function readJsonText(c: Context<Environment>): Promise<string> {
 /** Returns the whole body, and keeps its bytes to forward. */
 export async function readBodyBytes(c: Context<Environment>): Promise<Uint8Array> {
   const startMs = Date.now()
-  const bytes = await readWhole(bodyOf(c, 'validate'))
+  const body = bodyOf(c, 'validate')
+  const earlier = body instanceof ReadableStream && readEarlier(c, body, 'validate')
+  const bytes = await (earlier || readWhole(body))
   if (Date.now() - startMs > ADMITTED_FOR_MS)
     c.set('portcullis.heldUpSinceMs', c.get('portcullis.heldUpSinceMs') ?? startMs)
   c.set('portcullis.body', bytes)
