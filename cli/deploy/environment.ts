@@ -1,7 +1,7 @@
 /** Derives the configuration of an environment from the files of a project. */
 import { isAbsolute, join, resolve } from 'node:path'
 import type { TomlTable, TomlValue } from 'smol-toml'
-import { isOriginVariable } from '../../src/validators/environment.ts'
+import { isNamedByPolicy } from '../../src/validators/environment.ts'
 import { usage } from '../failure.ts'
 import { namesIn, type Project, tableOf, tablesOf, type WorkerConfig } from './project.ts'
 
@@ -49,7 +49,7 @@ export interface Database {
 /**
  * Returns the environment `name`. For another environment than production, Workers, queues, databases
  * and buckets get the suffix `-<name>`, keys in Redis get the prefix `pc-<name>:`, and routes,
- * `PUBLIC_URL`, `ORIGIN_URL` and `ORIGIN_URL_*` are not inherited. Fields of `[env.<name>]` replace those above
+ * `PUBLIC_URL`, `ORIGIN_URL`, `ORIGIN_URL_*` and the variables of credentials are not inherited. Fields of `[env.<name>]` replace those above
  * them, and variables of `[env.<name>.vars]` are added to those of `[vars]`.
  */
 export function environmentOf(project: Project, name: string): Environment {
@@ -132,7 +132,7 @@ function renamed(table: TomlTable, name: string, own: ReadonlySet<string>): Toml
   const fields = Object.entries(table).filter(([field]) => !OWN_FIELDS.includes(field))
   const result: TomlTable = { ...Object.fromEntries(fields), name: suffixed(table.name) }
   const variables = Object.entries(tableOf(table.vars)).filter(
-    ([variable]) => !OWN_VARIABLES.includes(variable) && !isOriginVariable(variable),
+    ([variable]) => !OWN_VARIABLES.includes(variable) && !isNamedByPolicy(variable),
   )
   result.vars = { ...Object.fromEntries(variables), REDIS_PREFIX: `pc-${name}:` }
   const replace = (tables: unknown, names: readonly string[]) =>

@@ -3,7 +3,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Mistake } from '../../src/problems/mistake.ts'
-import { isOriginVariable } from '../../src/validators/environment.ts'
+import { isNamedByPolicy } from '../../src/validators/environment.ts'
 import { Failure, REFUSED } from '../failure.ts'
 import type { Cloudflare } from './cloudflare.ts'
 import type { Environment, EnvironmentWorker } from './environment.ts'
@@ -107,7 +107,7 @@ function releaseOf(
 ): Release {
   const existing = stored ?? []
   // The URL is a variable of the generated configuration.
-  const ofOrigins = worker.role === 'gateway' ? Object.keys(values).filter(isOriginVariable) : []
+  const ofOrigins = worker.role === 'gateway' ? Object.keys(values).filter(isNamedByPolicy) : []
   const sent = [...VARIABLES[worker.role], ...ofOrigins].filter(
     (name) => name in values && name !== 'PUBLIC_URL',
   )

@@ -6,7 +6,7 @@ import { toDotPath } from 'zod/v4/core'
 import { Misconfigured } from '../../src/errors.ts'
 import { environmentSchema, parseConfig } from '../../src/features/environment.ts'
 import { type Mistake, mistakeAt } from '../../src/problems/mistake.ts'
-import { isOriginVariable, originChecksFor } from '../../src/validators/environment.ts'
+import { isNamedByPolicy, originChecksFor } from '../../src/validators/environment.ts'
 import { Failure, USAGE, usage } from '../failure.ts'
 import { type Environment, STATE_FOLDER } from './environment.ts'
 import { namesIn, tableOf } from './project.ts'
@@ -47,7 +47,7 @@ export function readValues(
   processEnv: NodeJS.ProcessEnv,
 ): Values {
   const all = allValues({ folder, environment }, named, processEnv)
-  const ofOrigins = Object.keys(all).filter(isOriginVariable)
+  const ofOrigins = Object.keys(all).filter(isNamedByPolicy)
   const names = new Set([...GATEWAY_VARIABLES, ...AUDIT_VARIABLES, ...CREDENTIALS, ...ofOrigins])
   return Object.fromEntries(Object.entries(all).filter(([name]) => names.has(name)))
 }
@@ -120,7 +120,7 @@ export function mistakesIn(
 }
 
 const isOfGateway = (name: string): boolean =>
-  GATEWAY_VARIABLES.includes(name) || isOriginVariable(name)
+  GATEWAY_VARIABLES.includes(name) || isNamedByPolicy(name)
 
 /** Returns the names of absent credentials, in the form of {@link mistakesIn}. */
 export function missingCredentials(values: Values): readonly Mistake[] {

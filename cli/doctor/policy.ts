@@ -1,4 +1,5 @@
 /** Checks what the features of the policy need from the variables. */
+import { type CheckedCredentials, checkedCredentials } from '../policy/credentials.ts'
 import { type DeclaredFeature, declaredFeatures } from '../policy/features.ts'
 import { loadPolicy, policyFile } from '../policy/load.ts'
 import { type Finding, mistake, notChecked, ok, warning } from './finding.ts'
@@ -36,7 +37,10 @@ export async function checkFeatures(
     return [notChecked(CHECK, `the policy was not read: ${reason}`, remedy)]
   }
   const names = policy.features.map(({ name }) => name)
-  const own = declaredFeatures(policy, given, known).flatMap(findingsOf)
+  const own = [
+    ...declaredFeatures(policy, given, known).flatMap(findingsOf),
+    ...checkedCredentials(policy, given).flatMap(credentialFindings),
+  ]
   const all = ok(CHECK, names.join(', ') || 'none')
   if (values.SIGNING_KEYS !== undefined) return [all, ...own]
   const idle = names.flatMap((name) => SIGNING[name] ?? [])
@@ -57,4 +61,10 @@ function findingsOf({ name, variables, keys }: DeclaredFeature): readonly Findin
     ...keys.map((key) => `keys ${key}`),
   ]
   return [ok(check, seen.join(', '))]
+}
+
+function credentialFindings({ words, mistakes }: CheckedCredentials): readonly Finding[] {
+  const check = 'credentials'
+  if (mistakes.length === 0) return [ok(check, `${words}: set`)]
+  return mistakes.map((text) => mistake(check, text, 'Set the variable where the gateway runs.'))
 }

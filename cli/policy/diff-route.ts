@@ -27,6 +27,7 @@ const COMPARED = new Set([
   ...['method', 'host', 'path', 'permission', 'permissionMode', 'relation', 'limits', 'input'],
   ...['maxBodyBytes', 'originTimeoutMs', 'dpop', 'forwardAuthorization', 'forwardCookies'],
   ...['webSocketOrigins', 'coalesce', 'inspect', 'cors', 'originSpelling', 'mcp', 'authentication'],
+  'credentials',
 ])
 
 export function* changesInRoute(
@@ -73,6 +74,9 @@ export function* changesInRoute(
         route,
         `${route}: ${field} from ${before[field]} to ${after[field]}`,
       )
+  const [was, is] = [before, after].map(({ credentials }) => credentials?.words ?? 'none')
+  if (was !== is)
+    yield changeOf('neutral', route, `${route}: credentials at the origin from ${was} to ${is}`)
   const others = [...new Set([...Object.keys(before), ...Object.keys(after)])]
   for (const field of others.filter((name) => !COMPARED.has(name)))
     yield* changeOfValue(

@@ -2,7 +2,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { isOriginVariable } from '../../src/validators/environment.ts'
+import { isNamedByPolicy } from '../../src/validators/environment.ts'
 import { ROOT } from '../root.ts'
 
 export { ROOT }
@@ -135,9 +135,9 @@ export function readSettings(
   }
 }
 
-/** The variables of the origins of a policy. */
+/** The variables that a policy names. */
 const originVariables = (env: NodeJS.ProcessEnv): readonly string[] =>
-  Object.keys(env).filter(isOriginVariable)
+  Object.keys(env).filter(isNamedByPolicy)
 
 /** Returns the default issuer and audience of tokens. */
 export function defaultPublicUrl(port = DEFAULT_PORT): string {

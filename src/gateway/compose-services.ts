@@ -50,6 +50,7 @@ import {
 } from './feature.ts'
 import { guardServices, redisClients } from './guard-services.ts'
 import { metricsServices } from './metrics.ts'
+import { authorizedOrigin, createAuthorize } from './origin-credentials.ts'
 import { type Runtime, WORKERS } from './runtime.ts'
 
 /** The environment of a gateway: variables, and on Workers bindings. `parseEnvironment` checks it. */
@@ -199,10 +200,14 @@ export function composeServices(
   const assertionsFor: Connections['assertionsFor'] = (audience) =>
     config.signingKeys &&
     createAssertionSigner({ keys: config.signingKeys.keys, issuer: publicUrl, audience, now })
-  const connectionsBy = (connect: Connections['connect']): Connections => ({
+  const connectionsBy = (
+    connect: Connections['connect'],
+    authorize?: Connections['authorize'],
+  ): Connections => ({
     environment,
     connect,
     assertionsFor,
+    ...(authorize && { authorize }),
     connectDefault() {
       const place = selectOrigin(environment, config)
       const base = parseBase(place.url)
@@ -251,14 +256,19 @@ export function composeServices(
         mistakeAt('unsupported', ['features'], `${name} needs a listener of its own: Node only`),
       ),
     )
+  const authorize = createAuthorize({ environment, watch, now })
+  const connected = connectOrigins(
+    contributions,
+    connectionsBy(
+      (options, breakers) =>
+        guardedOrigin({ origin: runtime.origin(options), watch, now, ...breakers }),
+      authorize,
+    ),
+  )
   const services: Services = {
     ...core,
-    ...connectOrigins(
-      contributions,
-      connectionsBy((options, breakers) =>
-        guardedOrigin({ origin: runtime.origin(options), watch, now, ...breakers }),
-      ),
-    ),
+    ...connected,
+    origin: authorizedOrigin(connected.origin, policy.routes, authorize),
     contributions,
     calls,
     apps: contributions.flatMap(({ apps }) => apps?.() ?? []),

@@ -8,6 +8,7 @@ import type { References } from '../access/tokens/references.ts'
 import type { AuditSink } from '../audit/event.ts'
 import type { PublicOrigin } from '../http/public-origin.ts'
 import type { Breakers } from '../isolate/breakers.ts'
+import type { OriginCredentials } from '../origin/credentials.ts'
 import type { GuardedOriginOptions } from '../origin/guarded-origin.ts'
 import type { Origin, OriginOptions } from '../origin/origin.ts'
 import type { Locate } from '../origin/public-location.ts'
@@ -43,6 +44,11 @@ export interface Connections {
   readonly assertionsFor: (audience: string) => AssertionSigner | undefined
   /** Connects the origin of the environment. */
   readonly connectDefault: () => ConnectedOrigin
+  /**
+   * Creates the function that adds credentials of the gateway to the requests of an origin. Default: no origin
+   * gets any, because none is called.
+   */
+  readonly authorize?: (credentials: OriginCredentials) => (origin: Origin) => Origin
 }
 
 /** What every gateway has, built once for each isolate. A test of a policy has it too. */

@@ -221,6 +221,10 @@ export function listFeatures({
   relations,
   routes,
 }: Pick<Policy, 'features' | 'origins' | 'relations' | 'routes'>): readonly Feature[] {
-  const fields = [origins, relations, ...routes.flatMap(({ cors, mcp }) => [cors, mcp])]
+  const fields = [
+    origins,
+    relations,
+    ...routes.flatMap(({ cors, mcp, credentials }) => [cors, mcp, credentials]),
+  ]
   return [...new Set([...features, ...fields.flatMap((field) => field?.by ?? [])])]
 }

@@ -8,8 +8,14 @@ export type BreakerState = 'closed' | 'open' | 'half_open'
 
 /** The read-only view of a breaker. */
 export interface Breaker {
-  readonly name: 'redis' | 'key_set' | 'introspection' | 'authority' | 'origin'
-  /** The instance: the URI of a key set or decision point, an issuer, or an origin and its route. */
+  readonly name:
+    | 'redis'
+    | 'key_set'
+    | 'introspection'
+    | 'identity_provider'
+    | 'authority'
+    | 'origin'
+  /** The instance: the URI of a key set, token endpoint or decision point, an issuer, or an origin and its route. */
   readonly target: string | undefined
   state(): BreakerState
 }

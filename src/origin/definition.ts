@@ -1,5 +1,7 @@
 /** Origins of a policy that has several, and how its routes use them. */
 
+import type { OriginCredentials } from './credentials.ts'
+
 /** Where an origin is, and how the gateway calls it. Requires `url`, `variable` or `binding`. */
 export interface OriginDefinition {
   /** Base URL. Requests go to its authority, below its path. */
@@ -28,6 +30,11 @@ export interface OriginDefinition {
   readonly breaker?: 'route' | 'origin'
   /** Another origin that gets a share of the callers. Default: none. */
   readonly canary?: CanaryDefinition
+  /**
+   * The gateway's own credentials at this origin: `secret()` or `clientCredentials()` from
+   * `portcullis/credentials`. A canary has its own. Default: none.
+   */
+  readonly credentials?: OriginCredentials
 }
 
 /**

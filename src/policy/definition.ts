@@ -8,6 +8,7 @@ import type { Principal } from '../access/principal.ts'
 import type { RelationDemand } from '../access/relations/definition.ts'
 import type { OriginSpelling } from '../http/path-reading.ts'
 import type { InspectDefinition } from '../inspection/definition.ts'
+import type { OriginCredentials } from '../origin/credentials.ts'
 import type { OriginRouting } from '../origin/definition.ts'
 import type { Feature, ListedFeature } from '../validators/feature.ts'
 import type { IdentityHeaders } from '../validators/identity-headers.ts'
@@ -125,6 +126,12 @@ export interface RouteDefinition<
    * it, and its caller is anonymous. Default false.
    */
   readonly forwardAuthorization?: boolean | readonly string[]
+  /**
+   * The gateway's own credentials at the origin: `secret()` or `clientCredentials()` from
+   * `portcullis/credentials`. Not for a route whose origin in `origins` has credentials or a canary.
+   * Default: none.
+   */
+  readonly credentials?: OriginCredentials
   /** Forwards the caller's `Cookie` header to the origin. Default false. */
   readonly forwardCookies?: boolean
   /** Origins (`https://app.test`) with pages that may open a WebSocket here. Default none. */

@@ -117,6 +117,7 @@ export function* mistakesOfRoute(
       `is unreachable, because ${pathOfRoute(above[1])} above it matches the same requests`,
     )
   yield* mistakesInOrigin(route, origins)
+  yield* route.credentials?.conflictsWith(route) ?? []
   if (/^\/-(\/|$)/.test(route.path))
     yield at('reserved_path', 'path', 'paths below /-/ are reserved for the gateway')
   if (/^\/oauth\/(token|revoke|introspect)$/.test(route.path))

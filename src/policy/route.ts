@@ -3,6 +3,7 @@ import type { LimitRule } from '../access/admission/limit.ts'
 import type { RelationRule } from '../access/relations/rule.ts'
 import type { OriginSpelling } from '../http/path-reading.ts'
 import type { InspectDefinition } from '../inspection/definition.ts'
+import type { OriginCredentials } from '../origin/credentials.ts'
 import type { OriginRouting } from '../origin/definition.ts'
 import type { Mode } from '../validators/mode.ts'
 import type { Method } from '../validators/policy.ts'
@@ -52,6 +53,8 @@ export interface PolicyRoute extends Required<Pick<RouteDefinition, Defaulted>>,
   readonly inspect?: InspectDefinition | undefined
   /** Undefined: no MCP server. */
   readonly mcp?: McpFeature | undefined
+  /** Undefined: the origin gets no credentials of the gateway, or those of its entry in `origins`. */
+  readonly credentials?: OriginCredentials | undefined
   /** Undefined: the default of the runtime. */
   readonly recheckSeconds?: number | undefined
   /** Undefined: 10. */

@@ -190,6 +190,7 @@ export type Dependency =
  * - `malformed`: the response violates its protocol.
  * - `too_large`: the header of the response is too large.
  * - `refused`: it returned an error of its own.
+ * - `unauthorized`: it does not accept the gateway's own credentials.
  * - `overloaded`: too many requests are waiting.
  * - `stale`: its data is older than the request allows.
  */
@@ -199,5 +200,6 @@ export type Fault =
   | 'malformed'
   | 'too_large'
   | 'refused'
+  | 'unauthorized'
   | 'overloaded'
   | 'stale'

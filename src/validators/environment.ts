@@ -135,6 +135,10 @@ type FeatureVariable =
   | `AUTHZEN_${'URLS' | 'TOKEN' | 'CONTEXT'}`
   | 'AUTHORITY_TIMEOUT_MS'
 
+/** Returns a check that always fails. */
+export const failing = (name: string, error: string): EnvironmentCheck =>
+  z.refine(() => false, { error, path: [name], when: () => true })
+
 /** The environment must name an origin. */
 export const needsOrigin = requires(
   'ORIGIN_URL',
@@ -144,6 +148,14 @@ export const needsOrigin = requires(
 
 /** Reports whether a variable is the URL of an origin that a policy names. */
 export const isOriginVariable = (name: string): boolean => name.startsWith('ORIGIN_URL_')
+
+/** Reports whether a variable belongs to the gateway's own credentials at an origin. */
+export const isCredentialVariable = (name: string): boolean =>
+  /^ORIGIN_(?:SECRET|TOKEN_URL)_/.test(name)
+
+/** Reports whether a policy names the variable, and not the gateway. */
+export const isNamedByPolicy = (name: string): boolean =>
+  isOriginVariable(name) || isCredentialVariable(name)
 
 /** Returns the checks of origins without the policy: it names the variables that are required. */
 export const originChecksFor = (names: readonly string[]): readonly EnvironmentCheck[] =>

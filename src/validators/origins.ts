@@ -3,6 +3,7 @@ import * as z from 'zod/mini'
 import { isHostPattern } from '../http/host.ts'
 import { isPathPattern } from '../http/path-pattern.ts'
 import { superRefine } from './checks.ts'
+import { credentialsSchema } from './credentials.ts'
 import { isReserved } from './request-header.ts'
 import { nonEmpty, wholeNumber } from './schema-parts.ts'
 import { httpUrl } from './variables.ts'
@@ -51,6 +52,7 @@ const origin = z
       }),
     ),
     breaker: z.optional(z.enum(['route', 'origin'])),
+    credentials: z.optional(credentialsSchema),
     canary: z.optional(
       z.strictObject({
         origin: z.string(),

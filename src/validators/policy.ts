@@ -7,6 +7,7 @@ import type { OriginRouting } from '../origin/definition.ts'
 import { abuseSchema } from './abuse.ts'
 import { accessTokenSeconds } from './access-token.ts'
 import { authenticationSchema } from './authentication.ts'
+import { credentialsSchema } from './credentials.ts'
 import { featureSchema, listedFeature } from './feature.ts'
 import { identityHeadersSchema } from './identity-headers.ts'
 import { inspectSchema } from './inspect.ts'
@@ -95,6 +96,7 @@ const routeSchema = z
       }),
     ),
     forwardCookies: z.optional(z.boolean()),
+    credentials: z.optional(credentialsSchema),
     webSocketOrigins: z.optional(z.array(webOrigin)),
     session: unchecked,
     authentication: z.optional(authenticationSchema),

@@ -35,7 +35,7 @@ const SOURCES = [
     ['examples/openapi/routes.generated.ts', 'examples/openapi/policy.ts'],
   ],
   ['docs/api-keys.md', 2, ['examples/plans/policy.ts']],
-  ['docs/origins.md', 2, ['examples/shop/policy.ts']],
+  ['docs/origins.md', 3, ['examples/shop/policy.ts', 'examples/credentials/policy.ts']],
   [
     'docs/testing.md',
     4,

@@ -6,11 +6,11 @@ import { createMemoryAdapter } from 'oidc-provider/lib/adapters/memory_adapter.j
 import { startHttpServer } from './http-server.ts'
 import { createKey } from './issuer.ts'
 import { ProviderOf, withInstantLogin } from './oidc-package.ts'
+import { JWT_RESOURCE, OPAQUE_RESOURCE, OTHER_RESOURCE } from './oidc-resources.ts'
 
-/** The form of an access token for each resource (RFC 8707), which is its audience. */
-export const JWT_RESOURCE = 'https://api.example.com'
-export const OPAQUE_RESOURCE = 'https://opaque.example.com'
-export const OTHER_RESOURCE = 'https://other.example.com'
+export { JWT_RESOURCE, OPAQUE_RESOURCE, OTHER_RESOURCE }
+
+/** The form of an access token for each resource, which is its audience. */
 const FORMATS = { [JWT_RESOURCE]: 'jwt', [OPAQUE_RESOURCE]: 'opaque', [OTHER_RESOURCE]: 'jwt' }
 
 const SCOPE = 'read:orders'
@@ -112,6 +112,11 @@ export async function startOidcProvider({
     /** The path of each request so far. */
     calls: calls as readonly string[],
     rotate,
+    /** Replaces the secret of the client. The provider no longer accepts the previous one. */
+    async rotateSecret(): Promise<void> {
+      client.secret = randomBytes(32).toString('base64url')
+      await rotate()
+    },
     /** Returns an access token of the client itself. */
     async clientToken(resource: string = JWT_RESOURCE): Promise<string> {
       const form = { grant_type: 'client_credentials', resource, scope: SCOPE }

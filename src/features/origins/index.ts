@@ -1,5 +1,4 @@
 /** Several origins behind one gateway: `import { origins } from 'portcullis/origins'`. */
-import * as z from 'zod/mini'
 import { Misconfigured } from '../../errors.ts'
 import type { ConnectedOrigin, Connections } from '../../gateway/core.ts'
 import type { Contribution, Feature } from '../../gateway/feature.ts'
@@ -12,7 +11,7 @@ import { nameOfRoute, type PolicyRoute } from '../../policy/route.ts'
 import { type Mistake, mistakeAt } from '../../problems/mistake.ts'
 import { isWithheld } from '../../routes/origin-response.ts'
 import { parseConfiguration } from '../../validators/configuration.ts'
-import { type EnvironmentCheck, needsOrigin } from '../../validators/environment.ts'
+import { failing, needsOrigin } from '../../validators/environment.ts'
 import { originsSchema, originVariable } from '../../validators/origins.ts'
 import { withoutIssuer } from './audiences.ts'
 import { routesByHost } from './by-host.ts'
@@ -63,26 +62,28 @@ function compiled(definitions: Definitions): PolicyOrigins {
     checksOf(environment, routes) {
       const isOneUnnamed = routes.some(({ origin }) => origin === undefined)
       const checks = isOneUnnamed ? [needsOrigin] : []
-      for (const [name, definition] of byName)
-        for (const [variable, message] of mistakesInVariables(name, definition, environment))
+      for (const [name, definition] of byName) {
+        const { credentials } = definition
+        for (const [variable, message] of [
+          ...mistakesInVariables(name, definition, environment),
+          ...(credentials?.mistakesIn(environment) ?? []),
+        ])
           checks.push(failing(variable, message))
+      }
       return checks
     },
     guard: ({ policy, environment }) => createContribution(byName, policy.routes, environment),
   }
   return {
     by: feature,
-    mistakesIn: routingCheck({ names: [...byName.keys()], isWithheld }),
+    mistakesIn: routingCheck({ origins: byName, isWithheld }),
+    credentialsOf: ({ origin = '' }) => byName.get(origin)?.credentials,
     defaultsOf({ origin = '' }) {
       const timeoutMs = byName.get(origin)?.timeoutMs
       return timeoutMs === undefined ? {} : { originTimeoutMs: timeoutMs }
     },
   }
 }
-
-/** Returns a check that always fails. */
-const failing = (name: string, error: string): EnvironmentCheck =>
-  z.refine(() => false, { error, path: [name], when: () => true })
 
 function* mistakesInOrigins(definitions: Definitions): Generator<Mistake> {
   const names = Object.keys(definitions)
@@ -147,16 +148,17 @@ function createContribution(
 
 function connected(
   byName: ReadonlyMap<string, OriginDefinition>,
-  { environment, connect, assertionsFor, connectDefault }: Connections,
+  { environment, connect, assertionsFor, connectDefault, authorize }: Connections,
   routes: readonly PolicyRoute[],
 ): ConnectedOrigin {
   function createDestination(name: string, definition: OriginDefinition): Destination {
-    const { breaker, retries } = definition
+    const { breaker, retries, credentials } = definition
     const breakerFor = (route: string | undefined) =>
       breaker === 'origin' ? name : `${name} ${route}`
     const origin = connect(locateOrigin(definition, environment), { breakerFor })
+    const repeated = retries === undefined ? origin : retriedOrigin({ ...retries, origin })
     return {
-      origin: retries === undefined ? origin : retriedOrigin({ ...retries, origin }),
+      origin: (credentials && authorize?.(credentials)(repeated)) ?? repeated,
       assertions: assertionsFor(audienceOf(name, definition, environment)),
     }
   }

@@ -1,7 +1,8 @@
 /** Repeats requests whose connection to the origin failed, within a budget. */
 import { Unavailable } from '../../errors.ts'
 import type { RetryDefinition } from '../../origin/definition.ts'
-import type { Origin, OriginRequest } from '../../origin/origin.ts'
+import type { Origin } from '../../origin/origin.ts'
+import { isRepeatable } from '../../origin/repeatable.ts'
 
 export interface RetriedOriginOptions extends RetryDefinition {
   /** Each attempt passes its circuit breakers. */
@@ -10,8 +11,6 @@ export interface RetriedOriginOptions extends RetryDefinition {
   readonly now?: () => number
 }
 
-/** RFC 9110 section 9.2.2. */
-const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PUT', 'DELETE'])
 const DEFAULT_PERCENT = 10
 /** Retries that can be saved for later. The first request of an isolate can be repeated. */
 const MAX_SAVED = 10
@@ -51,9 +50,6 @@ export function retriedOrigin({
     },
   }
 }
-
-const isRepeatable = ({ incoming, body, headers }: OriginRequest): boolean =>
-  IDEMPOTENT.has(incoming.method) && body === null && !headers.has('upgrade')
 
 const isLost = (error: unknown): boolean =>
   error instanceof Unavailable && error.fault === 'unreachable' && !error.shortCircuited

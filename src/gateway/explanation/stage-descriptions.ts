@@ -5,6 +5,7 @@ import { loginOf, type Principal } from '../../access/principal.ts'
 import { reasonOfDenial } from '../../audit/reason.ts'
 import type { GatewayVariables } from '../../middleware/context.ts'
 import { receivedHeaders } from '../../middleware/request-headers.ts'
+import { credentialsOfRoute } from '../../policy/credentials.ts'
 import type { Policy, PolicyRoute } from '../../policy/policy.ts'
 import type { Check } from '../../problems/checks.ts'
 import type { Denial } from '../../problems/reasons.ts'
@@ -43,7 +44,11 @@ export function readBy(stage: string, c: Watched, policy: Policy): Read {
     case 'inspect':
       return { signatures: route?.inspect?.signatures !== undefined }
     case 'proxy':
-      return { method: c.req.method, timeoutMs: route?.originTimeoutMs }
+      return {
+        method: c.req.method,
+        timeoutMs: route?.originTimeoutMs,
+        ...(route !== undefined && addedFor(route, policy)),
+      }
     default:
       return {}
   }
@@ -148,6 +153,18 @@ function whyNotAuthenticated(
     auth_time_old: 'the login is older',
   }
   return `the route demands a login ${demand}; ${check in why ? why[check as keyof typeof why] : check}`
+}
+
+/** What only the gateway adds to the request. The values of credentials are not read. */
+function addedFor(route: PolicyRoute, policy: Policy): Read {
+  const { identityHeaders } = policy
+  return {
+    credentials: credentialsOfRoute(route, policy)?.words,
+    identityHeaders:
+      identityHeaders.size === 0
+        ? undefined
+        : [...identityHeaders].map(([name, path]) => `${name}: ${[path].flat().join(' or ')}`),
+  }
 }
 
 /** The variable has the matched row of the policy. Operators' calls are not among its rows. */

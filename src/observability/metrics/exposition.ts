@@ -12,7 +12,14 @@ import type { MetricsTotals } from './store.ts'
 export const EXPOSITION_MEDIA_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
 /** The dependencies with a circuit breaker. */
-const DEPENDENCIES = ['redis', 'key_set', 'introspection', 'authority', 'origin']
+const DEPENDENCIES = [
+  'redis',
+  'key_set',
+  'introspection',
+  'identity_provider',
+  'authority',
+  'origin',
+]
 /**
  * Series that are always reported, as 0 without counts. Prometheus sees no increase in a series
  * that appears with its first count. These counts are rare, and alerts depend on them.
