@@ -3,7 +3,7 @@ import type { Context, MiddlewareHandler, Next } from 'hono'
 import type { Principal } from '../../access/principal.ts'
 import { credentialHash } from '../../access/tokens/reference.ts'
 import type { References } from '../../access/tokens/references.ts'
-import { type Pages, type Received, refuseCrossOrigin } from '../../access/tokens/token-cookie.ts'
+import { type Pages, refuseCrossOrigin } from '../../access/tokens/token-cookie.ts'
 import type { TokenSources } from '../../access/tokens/token-sources.ts'
 import { Denied, Unavailable } from '../../errors.ts'
 import { targetOf } from '../../http/path.ts'
@@ -16,6 +16,7 @@ import type { Check } from '../../problems/checks.ts'
 import type { Denial } from '../../problems/reasons.ts'
 import type { LoginDemand } from '../../problems/step-up.ts'
 import type { Hosts } from './hosts.ts'
+import { isNavigation } from './navigation.ts'
 import { signInPath } from './return-path.ts'
 import { readSession, SESSION_COOKIE, setCookie } from './session.ts'
 import type { Sessions } from './sessions.ts'
@@ -199,15 +200,4 @@ function endOfSession(denial: Denial): Check<'sign_in_required'> | undefined {
 
 function unlessUnavailable(error: unknown): undefined {
   if (!(error instanceof Unavailable)) throw error
-}
-
-/**
- * Reports whether a browser loads a page, in a window and not in a frame. Browsers that do not send
- * `Sec-Fetch-Mode` ask for HTML by name.
- */
-export function isNavigation(method: string, received: Received): boolean {
-  if (method !== 'GET' && method !== 'HEAD') return false
-  if (!/\btext\/html\b/i.test(received.get('accept') ?? '')) return false
-  const mode = received.get('sec-fetch-mode') ?? 'navigate'
-  return mode === 'navigate' && (received.get('sec-fetch-dest') ?? 'document') === 'document'
 }

@@ -31,6 +31,7 @@ import { signInOperations } from './pages/sessions-view.ts'
 import { createProvider, type Provider } from './provider.ts'
 import { createProviderSessions } from './provider-sessions.ts'
 import { createSessionStore } from './redis/session-store.ts'
+import { refusedNavigations } from './refused-navigations.ts'
 import { RESERVED_PATHS, SIGNED_OUT_PATH } from './return-path.ts'
 import { sessionDemandSchema, signInClientSchema, signInSchema } from './schema.ts'
 import { SESSION_COOKIE } from './session.ts'
@@ -148,6 +149,7 @@ function createContribution(definition: SignInDefinition, parts: FeatureParts): 
   )
   return {
     apps: () => [{ at: '/', app: routes }],
+    around: [refusedNavigations({ renderPage })],
     operations: signInOperations,
     cookies,
     stagesOf: ({ session, authentication: demand }, { references, explains }) => ({

@@ -2,6 +2,7 @@
 import type { Context } from 'hono'
 import { html, raw } from 'hono/html'
 import type { HtmlEscapedString } from 'hono/utils/html'
+import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { NO_STORE } from '../../../http/response-headers.ts'
 import { formatStyle, type PageTheme } from '../page-theme.ts'
 
@@ -12,7 +13,7 @@ export interface Page {
   readonly title: string
   /** What follows the heading. */
   readonly content: PageContent
-  readonly status?: 200 | 400 | 401 | 403 | 404 | 405 | 413 | 429 | 500 | 503
+  readonly status?: ContentfulStatusCode
   readonly headers?: Readonly<Record<string, string>>
   /** Origins to which a form of the page may lead, besides that of the gateway. */
   readonly formTargets?: readonly string[]

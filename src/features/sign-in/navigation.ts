@@ -1,0 +1,24 @@
+/** Requests with which a browser loads a page. */
+import type { Received } from '../../access/tokens/token-cookie.ts'
+
+const HTML = /\btext\/html\b/i
+/** A range that the client does not accept (RFC 9110 section 12.4.2). */
+const REFUSED_HTML = /\btext\/html[^,]*;\s*q=0(?:\.0{0,3})?\s*(?:[,;]|$)/i
+
+/**
+ * Reports whether a browser loads a page, in a window and not in a frame. Browsers that do not send
+ * `Sec-Fetch-Mode` ask for HTML by name.
+ */
+export function isNavigation(method: string, received: Received): boolean {
+  if (method !== 'GET' && method !== 'HEAD') return false
+  if (!HTML.test(received.get('accept') ?? '')) return false
+  const mode = received.get('sec-fetch-mode') ?? 'navigate'
+  return mode === 'navigate' && (received.get('sec-fetch-dest') ?? 'document') === 'document'
+}
+
+/** Reports whether a browser shows the response to a person, also that of a form. No program says so by accident. */
+export function isShown(received: Received): boolean {
+  if (received.get('sec-fetch-mode') !== 'navigate') return false
+  const accept = received.get('accept') ?? ''
+  return HTML.test(accept) && !REFUSED_HTML.test(accept)
+}
