@@ -1,5 +1,5 @@
 /** The sign-in as a user configures it, and its defaults. */
-import type { PageTheme } from './page-theme.ts'
+import type { Branding, PageTheme } from './page-theme.ts'
 import type { SessionTerms } from './sessions.ts'
 
 export interface SignInDefinition {
@@ -15,6 +15,8 @@ export interface SignInDefinition {
   readonly requestsPerMinute?: number
   /** Colors and fonts of the pages, as CSS values. */
   readonly theme?: PageTheme
+  /** Name, picture and links of the service on the pages. Default none. */
+  readonly branding?: Branding
 }
 
 export const DEFAULT_TERMS: SessionTerms = {

@@ -140,6 +140,7 @@ export function createGitHub({
   return {
     issuer,
     name: settings.name,
+    logo: settings.logo,
     seal: createSeal('key' in credentials ? JSON.stringify(credentials.key) : credentials.secret),
 
     async callbackPath() {

@@ -81,7 +81,12 @@ function rehearse({ core: { publicUrl, now }, policy }: GuardParts): Contributio
 function createContribution(definition: SignInDefinition, parts: FeatureParts): Contribution {
   const { config, redis, admission, references, now } = parts
   const { publicUrl } = config
-  const { requestsPerMinute = DEFAULT_REQUESTS_PER_MINUTE, theme = {}, ...chosen } = definition
+  const {
+    requestsPerMinute = DEFAULT_REQUESTS_PER_MINUTE,
+    theme = {},
+    branding,
+    ...chosen
+  } = definition
   const createLimit = (name: string, limit: number): PolicyLimit => ({
     name,
     limit,
@@ -120,7 +125,7 @@ function createContribution(definition: SignInDefinition, parts: FeatureParts): 
     }
   }
   const readUser = createSessionReader({ admission, references, hosts })
-  const renderPage = createPages(theme)
+  const renderPage = createPages(theme, branding)
   const cookies = [SESSION_COOKIE, `${LOGIN_COOKIE_PREFIX}*`]
   async function open(...login: Parameters<typeof sessions.open>): Promise<string> {
     const [{ principal, contacts = {} }] = login

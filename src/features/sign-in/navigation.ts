@@ -16,9 +16,13 @@ export function isNavigation(method: string, received: Received): boolean {
   return mode === 'navigate' && (received.get('sec-fetch-dest') ?? 'document') === 'document'
 }
 
-/** Reports whether a browser shows the response to a person, also that of a form. No program says so by accident. */
+/**
+ * Reports whether a browser shows the response to a person, also that of a form. No program says so by
+ * accident. A frame shows no page of the gateway.
+ */
 export function isShown(received: Received): boolean {
   if (received.get('sec-fetch-mode') !== 'navigate') return false
+  if ((received.get('sec-fetch-dest') ?? 'document') !== 'document') return false
   const accept = received.get('accept') ?? ''
   return HTML.test(accept) && !REFUSED_HTML.test(accept)
 }

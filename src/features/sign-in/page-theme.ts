@@ -1,6 +1,23 @@
-/** The variables of the pages' style. A policy may replace their values. */
+/** How the pages look, and whose they are. */
 
-/** The names of the variables, and their default values. */
+/** Whose the pages are. */
+export interface Branding {
+  /** The name of the service, above every page. Default none. */
+  readonly name?: string
+  /**
+   * A picture beside the name: a path of this host such as `/logo.svg`, which must need no session, or a
+   * `data:` URL of PNG, JPEG, WebP or SVG in base64 of at most 32,768 characters. Default none.
+   */
+  readonly logo?: string
+  /** Links below every page: `https:` URLs, or paths of this host. Default none. */
+  readonly links?: {
+    readonly privacy?: string
+    readonly terms?: string
+    readonly support?: string
+  }
+}
+
+/** The variables of the style, and their default values. A policy may replace the values. */
 const DEFAULT_THEME = {
   font: 'system-ui, sans-serif',
   background: 'Canvas',
@@ -21,15 +38,26 @@ export function formatStyle(theme: PageTheme): string {
 
 const RULES = `
 body { font: 1.125rem/1.5 var(--portcullis-font); background: var(--portcullis-background);
-  color: var(--portcullis-text); max-width: 32rem; margin: 10vh auto 0; padding: 1rem; }
-h1 { font-size: 1.5rem; }
+  color: var(--portcullis-text); max-width: 32rem; margin: 0 auto; padding: 8vh 1.25rem 2rem;
+  overflow-wrap: anywhere; }
+header { display: flex; align-items: center; gap: 0.75rem; font-weight: 600; }
+header img { max-height: 3rem; max-width: 12rem; }
+h1 { font-size: 1.625rem; line-height: 1.25; }
+h2 { font-size: 1.125rem; margin: 0; }
 a { color: var(--portcullis-accent); }
 ul { list-style: none; padding: 0; }
 li, form { margin: 0.75rem 0; }
-.choice, button { display: block; box-sizing: border-box; width: 100%; padding: 0.75rem 1rem;
-  font: inherit; text-align: left; text-decoration: none; cursor: pointer; background: transparent;
-  color: inherit; border: 2px solid var(--portcullis-accent);
+section, .item { border-top: 1px solid; padding: 1rem 0; }
+.choice, button { display: flex; align-items: center; gap: 0.75rem; box-sizing: border-box; width: 100%;
+  min-height: 3rem; padding: 0.625rem 1rem; font: inherit; text-align: left; text-decoration: none;
+  cursor: pointer; background: transparent; color: inherit; border: 2px solid var(--portcullis-accent);
   border-radius: var(--portcullis-radius); }
+.choice img { height: 1.5rem; width: 1.5rem; object-fit: contain; }
+.main { justify-content: center; font-weight: 600; background: var(--portcullis-accent);
+  color: var(--portcullis-background); }
+.apart { justify-content: center; margin-top: 1.5rem; border-color: currentcolor; border-width: 1px; }
 :focus-visible { outline: 3px solid var(--portcullis-accent); outline-offset: 2px; }
 small { opacity: 0.8; }
+footer { margin-top: 3rem; font-size: 0.875rem; }
+footer a { margin-right: 1rem; }
 `

@@ -81,6 +81,7 @@ export interface Provider {
   readonly issuer: string
   /** For the page on which the user chooses. */
   readonly name: string
+  readonly logo?: string | undefined
   /** Throws `Unavailable` if the provider does not respond. */
   callbackPath(): Promise<string>
   /** Throws `Unavailable` if the provider does not respond. */
@@ -215,6 +216,7 @@ export function createProvider({
   return {
     issuer,
     name: settings.name,
+    logo: settings.logo,
     seal: createSeal('key' in credentials ? JSON.stringify(credentials.key) : credentials.secret),
 
     async callbackPath() {

@@ -24,6 +24,33 @@ const theme = z.partial(
   }),
 )
 
+/** A path of this host. `//` would name another host. */
+const ownPath = z
+  .string()
+  .check(
+    z.maxLength(1_024),
+    z.regex(/^\/(?![/\\])[\w\-./~%?=&+]*$/, 'must be a path of this host such as /logo.svg'),
+  )
+
+/** In base64, so that no character needs an escape. */
+const PICTURE = /^data:image\/(?:png|jpeg|webp|svg\+xml);base64,[A-Za-z\d+/]+={0,2}$/
+
+/** A picture that the browser gets from this host, or from the page itself. */
+const picture = z.union(
+  [ownPath, z.string().check(z.maxLength(32_768), z.regex(PICTURE))],
+  'must be a path of this host such as /logo.svg, or a data: URL of PNG, JPEG, WebP or SVG in base64 of at most 32,768 characters',
+)
+
+const pageLink = z.union([ownPath, privateUrl], 'must be an https URL, or a path of this host')
+
+const branding = z.partial(
+  z.strictObject({
+    name: text(80),
+    logo: picture,
+    links: z.partial(z.strictObject({ privacy: pageLink, terms: pageLink, support: pageLink })),
+  }),
+)
+
 /** The field `session` of a route. */
 export const sessionDemandSchema = withShorthand('browser', {}, authenticationSchema)
 
@@ -36,6 +63,7 @@ const OWN_PARAMETERS: readonly string[] = [
 /** The field `signIn` of an entry of `ISSUER_CLIENTS`. */
 export const signInClientSchema = z.strictObject({
   name: text(80),
+  logo: z.optional(picture),
   preset: z.optional(z.literal('github')),
   apiUrl: z.optional(privateUrl),
   scope: z._default(
@@ -63,6 +91,8 @@ export const signInClientSchema = z.strictObject({
 export interface SignInSettings {
   /** For the page on which a user chooses between several providers. */
   readonly name: string
+  /** A picture beside the name: a path of this host, or a `data:` URL. Default none. */
+  readonly logo?: string | undefined
   /** A provider that speaks OAuth 2.0 without OpenID Connect. Default: an OpenID Provider. */
   readonly preset?: 'github' | undefined
   /** The API of such a provider. Default: that of github.com, or `/api/v3` at another issuer. */
@@ -102,6 +132,7 @@ export const signInSchema = z
       roles: roleNames,
       requestsPerMinute: wholeNumber(1, 1_000_000),
       theme,
+      branding,
     }),
   )
   .check(

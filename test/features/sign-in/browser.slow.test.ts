@@ -175,7 +175,7 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('in a browser, on %s [S76
       }`)
     // The same site, because sites have no port: the cookie is sent, and only the headers differ.
     await submitTo('/orders')
-    await until(evil, `document.body.innerText.includes('cross_origin_request')`)
+    await until(evil, `document.body.innerText.includes('It came from a page of another site')`)
     expect(gateway.reached).toHaveLength(0)
     await evil.send('Page.navigate', {
       url: `${gateway.provider.issuer}/.well-known/openid-configuration`,

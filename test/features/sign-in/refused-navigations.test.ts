@@ -76,6 +76,7 @@ describe.each(RUNTIMES)('a refused navigation on %s', (runtime) => {
   }
   const OF_PROGRAMS: readonly [string, Record<string, string>][] = [
     ['fetch', { ...NAVIGATION, 'sec-fetch-mode': 'cors' }],
+    ['a frame', { ...NAVIGATION, 'sec-fetch-dest': 'iframe' }],
     ['a client without Sec-Fetch-Mode', { accept: 'text/html' }],
     ['a client that takes anything', { 'sec-fetch-mode': 'navigate', accept: '*/*' }],
     ['a client that refuses HTML', { ...NAVIGATION, accept: 'text/html;q=0, application/json' }],

@@ -124,11 +124,12 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
   matched('GET', AUTHORIZE_PATH)
   app.get(AUTHORIZE_PATH, ...bounded, async function authorize(c) {
     const { pathname, search } = new URL(c.req.url)
-    const next = await steps.authorize(search.slice(1), createBrowser(c, pathname + search))
+    const path = pathname + search
+    const next = await steps.authorize(search.slice(1), createBrowser(c, path))
     if ('redirect' in next) return redirect(next.redirect)
     const { user, ...consent } = next
     const { subject } = user.principal
-    return renderPage(c, consentPage({ ...consent, subject, publicUrl, words, schemes }))
+    return renderPage(c, consentPage({ ...consent, subject, path, publicUrl, words, schemes }))
   })
 
   matched('POST', CONSENT_PATH)

@@ -2,6 +2,7 @@
 import { html } from 'hono/html'
 import { classifyRedirect } from '../../authorization-server/schemas/redirect-uri.ts'
 import type { Page, PageContent } from '../../sign-in/pages/page.ts'
+import { signInPath } from '../../sign-in/return-path.ts'
 import type { Consent } from '../consent.ts'
 import type { ClientOrigin } from '../registration/directory.ts'
 import type { Authorization } from '../waiting-request.ts'
@@ -18,6 +19,8 @@ export interface ConsentPage {
   /** The handle of the request. */
   readonly handle: string
   readonly subject: string
+  /** The path and query of this page. */
+  readonly path: string
   /** The gateway's public URL. */
   readonly publicUrl: string
   readonly words: ScopeWords
@@ -27,14 +30,15 @@ export interface ConsentPage {
 
 /** Returns the page that asks the user. It says who vouches for the name of the client. */
 export function consentPage(page: ConsentPage): Page {
-  const { authorization, handle, subject, publicUrl, words } = page
+  const { authorization, handle, subject, path, publicUrl, words } = page
   const { name, redirectUri, scopes, audiences } = authorization
   const places = audiences.length > 1 ? audiences.slice(1) : audiences
   return {
     title: 'Allow access?',
     formTargets: [formTargetOf(redirectUri)],
     content: html`<p><strong>${name}</strong> wants to use <strong>${new URL(publicUrl).host}</strong>
-as <strong>${subject}</strong>.</p>
+as <strong>${subject}</strong>.
+<a href="${signInPath({ returnPath: path, prompt: 'select_account' })}">Use another account</a></p>
 <p>${originText(page)}</p>
 <p>It will be able to:</p>
 ${scopeList(scopes, words)}
@@ -42,8 +46,8 @@ ${scopeList(scopes, words)}
 <p>${destinationText(page)}</p>
 <form method="post" action="${CONSENT_PATH}">
 <input type="hidden" name="request" value="${handle}">
-<button name="decision" value="allow">Allow</button>
-<button name="decision" value="deny">Deny</button>
+<button name="decision" value="allow" class="main">Allow</button>
+<button name="decision" value="deny" class="apart">Deny</button>
 </form>
 <p><small>You can withdraw this later at <a href="${CONSENTS_PATH}">${CONSENTS_PATH}</a>.</small></p>`,
   }

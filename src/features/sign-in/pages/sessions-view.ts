@@ -5,6 +5,7 @@ import { describe } from '../../../validators/checks.ts'
 import { SESSION_PATH, SESSIONS_PATH } from '../return-path.ts'
 import { SESSION_COOKIE } from '../session.ts'
 import type { ListedSession } from '../session-store.ts'
+import { describeBrowser } from './browser-name.ts'
 
 const viewSchema = () =>
   z.strictObject({
@@ -12,6 +13,7 @@ const viewSchema = () =>
       z.strictObject({
         id: z.string(),
         createdAt: z.string().check(describe('the time of the login, RFC 3339')),
+        browser: z.string().check(describe('such as `Firefox on Windows`; proves nothing')),
         userAgent: z.nullable(z.string()).check(describe('of the browser at the login')),
         current: z.boolean().check(describe('the session of this request')),
       }),
@@ -27,6 +29,7 @@ export function sessionsView(
     sessions: sessions.map(({ id, createdAtSeconds, userAgent = null }) => ({
       id,
       createdAt: new Date(createdAtSeconds * 1000).toISOString(),
+      browser: describeBrowser(userAgent ?? undefined),
       userAgent,
       current: id === current,
     })),
