@@ -55,7 +55,7 @@ section, .item { border-top: 1px solid; padding: 1rem 0; }
 .choice img { height: 1.5rem; width: 1.5rem; object-fit: contain; }
 .main { justify-content: center; font-weight: 600; background: var(--portcullis-accent);
   color: var(--portcullis-background); }
-.apart { justify-content: center; margin-top: 1.5rem; border-color: currentcolor; border-width: 1px; }
+.apart { justify-content: center; margin-top: 1.5rem; border: 1px solid; }
 :focus-visible { outline: 3px solid var(--portcullis-accent); outline-offset: 2px; }
 small { opacity: 0.8; }
 footer { margin-top: 3rem; font-size: 0.875rem; }

@@ -247,6 +247,11 @@ describe('mistakes are named', () => {
     ],
     [/theme/, () => signIn({ theme: { accent: 'red;}</style><script>' } })],
     [/must not load anything/, () => signIn({ theme: { background: 'url(x)' } })],
+    [/branding\.logo/, () => signIn({ branding: { logo: 'https://cdn.example/logo.svg' } })],
+    [/branding\.logo/, () => signIn({ branding: { logo: '//cdn.example/logo.svg' } })],
+    [/branding\.logo/, () => signIn({ branding: { logo: 'data:text/html;base64,PGI+' } })],
+    [/branding\.links\.terms/, () => signIn({ branding: { links: { terms: 'javascript:a' } } })],
+    [/branding\.name/, () => signIn({ branding: { name: 'x'.repeat(81) } })],
   ])('%s', (message, create) => {
     expect(create).toThrow(Misconfigured)
     expect(create).toThrow(message)

@@ -12,11 +12,17 @@ const REFUSALS: readonly [string, string, number, string][] = [
   ['a page for programs', '/tokens-only', 401, 'This page is for programs'],
 ]
 
+const BRANDING = {
+  name: 'Tea & <b>Co</b>',
+  logo: '/logo.svg',
+  links: { privacy: 'https://tea.example/privacy', support: '/help' },
+}
+
 describe.each(RUNTIMES)('a refused navigation on %s', (runtime) => {
   let gateway: SignInGateway
   let browser: UserAgent
   beforeAll(async () => {
-    gateway = await startGateway({ runtime, definition: { roles: ['reader'] } })
+    gateway = await startGateway({ runtime, definition: { roles: ['reader'], branding: BRANDING } })
   })
   afterAll(() => gateway?.close())
   beforeEach(async () => {
@@ -34,12 +40,13 @@ describe.each(RUNTIMES)('a refused navigation on %s', (runtime) => {
       expect(headers.get('content-type')).toBe('text/html; charset=UTF-8')
       expect(headers.get('cache-control')).toBe('no-store')
       expect(headers.get('content-security-policy')).toMatch(
-        /^default-src 'none'; style-src 'sha256-[^']+'; .*frame-ancestors 'none'$/,
+        /^default-src 'none'; style-src 'sha256-[^']+'; img-src 'self' data:; .*frame-ancestors 'none'$/,
       )
       expect(headers.get('content-length')).not.toBe('0')
       expect(text).toMatch(/^<!doctype html>\s*<html lang="en">/)
       expect(text).toContain('name="viewport"')
-      expect(text).toContain(`<title>${title}</title>`)
+      expect(text).toContain(`<title>${title} - Tea &amp; &lt;b&gt;Co&lt;/b&gt;</title>`)
+      expect(text).toContain('<img src="/logo.svg" alt=""><span>Tea &amp; &lt;b&gt;Co')
       expect(text).toContain(`<h1>${title}</h1>`)
       expect(text).not.toContain('<script')
       const id = headers.get('x-request-id') ?? ''
@@ -58,6 +65,8 @@ describe.each(RUNTIMES)('a refused navigation on %s', (runtime) => {
     expect(links).toEqual([
       `/oauth/sign-in?${new URLSearchParams({ return_to: '/audit?from=a%22b', prompt: 'select_account' })}`,
       '/oauth/sign-out',
+      'https://tea.example/privacy',
+      '/help',
     ])
   })
 
