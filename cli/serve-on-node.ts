@@ -9,6 +9,7 @@ import { requireProject } from './project.ts'
 import { serveInWorker, superviseWorkers } from './serve-workers.ts'
 import { createLog, logConsole, logStderr } from './server-log.ts'
 import { logUncaught } from './uncaught.ts'
+import { keepObjectsYoung } from './young-objects.ts'
 
 const MINIMUM_NODE = 22
 
@@ -34,6 +35,7 @@ export async function serveOnNode(
   env: NodeJS.ProcessEnv,
   folder: string,
 ): Promise<void> {
+  keepObjectsYoung()
   const root = requireProject(folder)
   requireNode(process.versions.node)
   const file = policyFile(config, '--config', folder, root)

@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { keepObjectsYoung } from '../../cli/young-objects.ts'
 import { type Policy, type ServeOptions, serve } from '../../src/runtimes/node/index.ts'
 import { configOf } from './gateway-vars.ts'
 import { keySetComplaints } from './key-sets.ts'
@@ -26,6 +27,7 @@ export async function serveOnNode(
   shutdown: Shutdown,
   onReady: OnReady,
 ): Promise<never> {
+  keepObjectsYoung()
   const { signal } = shutdown
   // The demo origin of the checkout is a Worker.
   const prepared = await prepare({ ...project, demoOrigin: undefined }, requested, shutdown)

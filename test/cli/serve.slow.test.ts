@@ -69,6 +69,33 @@ describe('the configuration', () => {
     expect((await command.ended).code).toBe(0)
   })
 
+  test.each([{ args: [] }, { args: ['--workers', '2'] }])(
+    'keeps the objects of requests young in each process with $args',
+    async ({ args }) => {
+      const seen = join(folder, 'flags.txt')
+      rmSync(seen, { force: true })
+      const spy = join(folder, 'spy.mjs')
+      writeFileSync(
+        spy,
+        `import { appendFileSync } from 'node:fs'
+        import { syncBuiltinESMExports } from 'node:module'
+        import v8 from 'node:v8'
+        const set = v8.setFlagsFromString
+        v8.setFlagsFromString = (flag) => {
+          appendFileSync(${JSON.stringify(seen)}, process.pid + ' ' + flag + '\\n')
+          set(flag)
+        }
+        syncBuiltinESMExports()`,
+      )
+      const { url } = await served(args, { ...env, NODE_OPTIONS: `--import=${spy}` })
+      expect((await fetch(`${url}/open`)).status).toBe(200)
+      const set = readFileSync(seen, 'utf8').trim().split('\n')
+      expect(set.every((line) => line.endsWith(' --no-allocation-site-pretenuring'))).toBe(true)
+      // A primary process and its workers.
+      expect(new Set(set).size).toBe(args.length === 0 ? 1 : 3)
+    },
+  )
+
   test('of a file with --values, below that of the environment', async () => {
     const lines = Object.entries(env).map(([name, value]) => `${name}=${value}\n`)
     writeFileSync(join(folder, 'values.env'), lines.join(''))
