@@ -160,12 +160,20 @@ interface Head extends ChainPlace {
 export async function insertEarlierRows(
   db: AuditDatabase,
   events: readonly AuditEvent[],
-  { seal, nowMs }: { readonly seal: CheckpointSealer; readonly nowMs: number },
+  {
+    seal,
+    nowMs,
+    digest,
+  }: {
+    readonly seal: CheckpointSealer
+    readonly nowMs: number
+    readonly digest?: Digest | undefined
+  },
 ): Promise<void> {
   await db.prepare(BEGIN).bind(PARTITION, GENESIS.seq, GENESIS.hash, nowMs).run()
   const before = await db.prepare(HEAD).bind(PARTITION).first<Head>()
   if (before === null) throw new Error('the chain has no head')
-  const { rows, head } = await chainBehind(before, events.map(rowOf))
+  const { rows, head } = await chainBehind(before, events.map(rowOf), digest)
   const unsealed = head.seq - before.sealed_seq
   const isDue =
     unsealed >= EVENTS_PER_CHECKPOINT ||
