@@ -1,13 +1,20 @@
 /** Serves the gateway of a project for `portcullis serve`. Loaded only by that command. */
 import cluster from 'node:cluster'
-import type { Server, ServeOptions as ServerOptions } from '../src/runtimes/node/index.ts'
+import type {
+  PolicyChange,
+  Server,
+  ServeOptions as ServerOptions,
+} from '../src/runtimes/node/index.ts'
 import { valuesIn } from './deploy/values.ts'
 import { Failure, findingsOf, REFUSED, USAGE, usage } from './failure.ts'
 import { createOutput, printFailure } from './output.ts'
-import { loadPolicy, policyFile, projectModule } from './policy/load.ts'
+import { policyFile, projectModule } from './policy/load.ts'
+import { policyReload } from './policy/reload.ts'
+import { type PolicyVersion, policyVersions, requireVersions } from './policy/versions.ts'
+import { policyWatch } from './policy/watch.ts'
 import { requireProject } from './project.ts'
-import { serveInWorker, superviseWorkers } from './serve-workers.ts'
-import { createLog, logConsole, logStderr } from './server-log.ts'
+import { type ReloadableServer, serveInWorker, superviseWorkers } from './serve-workers.ts'
+import { createLog, type Log, logConsole, logStderr } from './server-log.ts'
 import { logUncaught } from './uncaught.ts'
 import { keepObjectsYoung } from './young-objects.ts'
 
@@ -20,6 +27,7 @@ export interface ServeOptions {
   readonly host?: string
   readonly workers?: number
   readonly check?: boolean
+  readonly watch?: boolean
   readonly json?: boolean
 }
 
@@ -31,17 +39,30 @@ interface NodeModule {
 
 /** Serves until a signal ends it. Throws a failure if it cannot begin. Ends this process. */
 export async function serveOnNode(
-  { config, values, port, host, workers = 1, check = false, json = false }: ServeOptions,
+  {
+    config,
+    values,
+    port,
+    host,
+    workers = 1,
+    check = false,
+    watch = false,
+    json = false,
+  }: ServeOptions,
   env: NodeJS.ProcessEnv,
   folder: string,
 ): Promise<void> {
   keepObjectsYoung()
   const root = requireProject(folder)
   requireNode(process.versions.node)
+  if (watch) requireVersions()
   const file = policyFile(config, '--config', folder, root)
-  const policy = await orEnd(() => loadPolicy(file, root), json)
+  const versions = policyVersions(file, root)
+  const current = await orEnd(() => versions.load(), json)
+  const startWatch = watch ? policyWatch(versions.files) : undefined
   const { serve, check: checkConfiguration } = await projectModule<NodeModule>('node', root)
-  const options = { policy, env: withValues(env, values), port, host }
+  const { policy, digest } = current
+  const options = { policy, policyDigest: digest, env: withValues(env, values), port, host }
   if (check) {
     await orEnd(() => checkConfiguration(options), json)
     createOutput(json).result({ valid: true }, 'The policy and the environment are valid.')
@@ -50,17 +71,31 @@ export async function serveOnNode(
   const log = createLog(process.stdout)
   logConsole(log)
   endLog = logStderr(log)
-  async function start(): Promise<Server> {
+  async function start(): Promise<ReloadableServer> {
     const server = await orEnd(() => serve(options), json)
     logUncaught(log)
-    return server
+    const use = ({ policy }: PolicyVersion, change: PolicyChange) => server.reload(policy, change)
+    return { ...server, reloadPolicy: policyReload({ versions, current, file, use, log }) }
   }
   if (cluster.isWorker) return await serveInWorker(start)
-  if (workers > 1) return await superviseWorkers(workers, log)
+  if (workers > 1) {
+    // The primary loads the policy first, so that a mistake is logged once.
+    const prepare = (use: () => Promise<void>) =>
+      policyReload({ versions, current, file, use, log: onlyMistakes(log) })
+    const reload = await superviseWorkers(workers, log, prepare)
+    startWatch?.(() => reload('watch'))
+    return
+  }
+  let reload = async () => {}
+  process.on('SIGHUP', () => void reload())
   const server = await start()
   for (const { name, url } of server.doors) log('info', `${name} listens on ${url}`, { url })
   log('info', `Portcullis is ready on ${server.url}`, { url: server.url })
-  process.on('SIGHUP', () => void server.reloadCertificate())
+  reload = async () => {
+    await server.reloadCertificate()
+    await server.reloadPolicy('SIGHUP')
+  }
+  startWatch?.(() => server.reloadPolicy('watch'))
   const signal = await untilSignal()
   log('info', 'stopping', { signal })
   process.once('SIGINT', () => process.exit(REFUSED))
@@ -69,6 +104,12 @@ export async function serveOnNode(
   log('info', 'stopped')
   process.exit(0)
 }
+
+/** Each worker logs its change. */
+const onlyMistakes =
+  (log: Log): Log =>
+  (level, ...line) =>
+    level === 'info' ? undefined : log(level, ...line)
 
 /** Ends the log of what is written to stderr. */
 let endLog = () => {}

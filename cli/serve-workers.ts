@@ -1,5 +1,5 @@
 /** `portcullis serve --workers`: a primary process starts the workers, which share the port. */
-import cluster from 'node:cluster'
+import cluster, { type Worker } from 'node:cluster'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Server } from '../src/runtimes/node/index.ts'
 import { REFUSED } from './failure.ts'
@@ -12,19 +12,30 @@ const MAX_DELAY_MS = 30_000
 const MEMORY_MS = 60_000
 
 /** What the primary sends to a worker. */
-type Order = 'stop' | 'reload'
-/** What a worker sends when it listens. */
+type Order = 'stop' | 'certificate' | { readonly reload: string; readonly audited: boolean }
+/** What a worker sends when it listens, and after an order to reload. */
 type Ready = Pick<Server, 'url'>
+type Reloaded = { readonly reloaded: boolean }
+
+/** A server that can replace its policy: see `policyReload`. */
+export interface ReloadableServer extends Server {
+  reloadPolicy(by: string, audited?: boolean): Promise<boolean>
+}
 
 /** Serves in a worker until the primary stops it. Ends this process. */
-export async function serveInWorker(serve: () => Promise<Server>): Promise<never> {
+export async function serveInWorker(serve: () => Promise<ReloadableServer>): Promise<never> {
   // A terminal and systemd send signals to all processes. Only the primary acts on them.
   for (const signal of SIGNALS) process.on(signal, () => {})
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>()
-  let reload: Server['reloadCertificate'] = async () => {}
-  process.on('message', (order: Order) => void (order === 'stop' ? stop() : reload()))
-  const server = await serve()
-  reload = server.reloadCertificate
+  const started = serve()
+  process.on('message', async (order: Order) => {
+    if (order === 'stop') return stop()
+    const server = await started
+    if (order === 'certificate') return await server.reloadCertificate()
+    const reloaded = await server.reloadPolicy(order.reload, order.audited)
+    process.send?.({ reloaded } satisfies Reloaded)
+  })
+  const server = await started
   process.send?.({ url: server.url } satisfies Ready)
   await stopped
   await server.close()
@@ -33,10 +44,16 @@ export async function serveInWorker(serve: () => Promise<Server>): Promise<never
 
 /**
  * Starts workers until a signal, and a new one for each that ends. A worker that cannot start at the
- * beginning ends all, with its exit code. Resolves when all listen. A signal ends this process, with 0 if
- * all workers ended in order.
+ * beginning ends all, with its exit code. Resolves when all listen, to the function that reloads the policy
+ * in all workers, one after the other. A signal ends this process, with 0 if all workers ended in order.
+ *
+ * `prepare` returns a function as `policyReload` does, which calls `use` if the primary could load the policy.
  */
-export async function superviseWorkers(count: number, log: Log): Promise<void> {
+export async function superviseWorkers(
+  count: number,
+  log: Log,
+  prepare: (use: () => Promise<void>) => ReloadableServer['reloadPolicy'],
+): Promise<(by: string) => Promise<void>> {
   // Workers accept connections themselves. With the default, a connection that the primary passes to a
   // worker that is killed at this moment is never answered.
   cluster.schedulingPolicy = cluster.SCHED_NONE
@@ -89,7 +106,28 @@ export async function superviseWorkers(count: number, log: Log): Promise<void> {
   }
   process.on('SIGINT', stop)
   process.on('SIGTERM', stop)
-  process.on('SIGHUP', () => order('reload'))
+
+  let by = ''
+  const reloadPolicy = prepare(async () => {
+    let isFirst = true
+    for (const worker of workers()) {
+      if (!(await reloaded(worker, { reload: by, audited: isFirst }))) throw new Error(ONE_REFUSED)
+      isFirst = false
+    }
+  })
+  let last: Promise<unknown> = Promise.resolve()
+  function reload(cause: string): Promise<void> {
+    const result = last.then(async () => {
+      by = cause
+      await reloadPolicy(cause)
+    })
+    last = result
+    return result
+  }
+  process.on('SIGHUP', () => {
+    order('certificate')
+    void reload('SIGHUP')
+  })
 
   for (let started = 0; started < count && !isStopping; started += 1) {
     // One after the other, so that a reason that concerns all is reported once.
@@ -97,4 +135,27 @@ export async function superviseWorkers(count: number, log: Log): Promise<void> {
     if (started === count - 1) log('info', `Portcullis is ready on ${url}`, { url, workers: count })
   }
   isReady = true
+  return reload
+}
+
+const ONE_REFUSED = 'a worker could not use the new one'
+
+/** Resolves to whether a worker uses the new policy. One that ends loads it when it starts again. */
+function reloaded(worker: Worker, order: Order): Promise<boolean> {
+  return new Promise((resolve) => {
+    worker.on('message', answered)
+    worker.once('exit', ended)
+    worker.send(order, (error) => error && finish(true))
+    function answered(message: Partial<Reloaded>): void {
+      if (message.reloaded !== undefined) finish(message.reloaded)
+    }
+    function ended(): void {
+      finish(true)
+    }
+    function finish(isUsed: boolean): void {
+      worker.off('message', answered)
+      worker.off('exit', ended)
+      resolve(isUsed)
+    }
+  })
 }

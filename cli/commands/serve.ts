@@ -14,6 +14,10 @@ docs/node.md. The file of --values has values of variables that are not set, NAM
 With --workers, a primary process starts that many gateways, and a new one for each that ends. The log is
 on stdout, a JSON object a line.
 
+SIGHUP loads the policy and the certificate again. Connections, open streams and windows of limits stay. With
+--watch, a changed file of the policy does it too. A policy with mistakes is not used: the log has each
+mistake. The audit trail has each change. The environment is read only at the start.
+
 SIGTERM or Ctrl-C ends it: it answers the requests that it has, sends its audit events, and exits. A
 second signal ends it at once.
 
@@ -37,6 +41,7 @@ export function addServeCommand(program: Command): void {
     does: 'run the gateway of this project on Node',
     examples: [
       'portcullis serve',
+      'portcullis serve --watch',
       'portcullis serve --host 0.0.0.0 --port 8080 --workers 4',
       'portcullis serve --check --values production.env',
     ],
@@ -50,6 +55,7 @@ export function addServeCommand(program: Command): void {
     )
     .option('--host <address>', 'address to listen on (default: HOST, or 127.0.0.1)')
     .option('--workers <number>', 'processes that share the port (default: 1)', workerCount)
+    .option('--watch', 'use a changed policy without a restart')
     .option('--check', 'check the policy and the environment, and exit')
     .addHelpText('after', HELP)
     .action(async (options: ServeOptions) => {

@@ -8,6 +8,8 @@ import { usage } from '../failure.ts'
 
 const CONFIGS = ['portcullis.config.ts', 'portcullis.config.js', 'portcullis.config.mjs']
 const PACKAGE = 'portcullis'
+/** The query of a module in a message of Node. */
+const QUERY = /(?<=\.[cm]?(?:[jt]s|json))\?[\w=&-]+/g
 
 /** Checkouts whose package is already resolved to its sources. */
 const mapped = new Set<string>()
@@ -41,12 +43,16 @@ export const loadPolicy = (file: string, root: string): Promise<Policy> =>
 /**
  * Runs the file, and returns its default export. `root` is the folder of the project. Throws the
  * `Misconfigured` of the project's own `portcullis` if the policy has mistakes, and a usage failure
- * if the file cannot be loaded.
+ * if the file cannot be loaded. `url` is that of the file; another query is another module.
  */
-export async function defaultExport<Value>(file: string, root: string): Promise<Value> {
+export async function defaultExport<Value>(
+  file: string,
+  root: string,
+  url = pathToFileURL(file).href,
+): Promise<Value> {
   useSources(root)
   try {
-    const { default: value } = await import(pathToFileURL(file).href)
+    const { default: value } = await import(url)
     return value
   } catch (error) {
     const { code, name, message } = error as NodeJS.ErrnoException
@@ -57,7 +63,8 @@ export async function defaultExport<Value>(file: string, root: string): Promise<
           'or compile it to JavaScript and name that file',
       )
     // Node's messages have a line for each module on the way.
-    throw usage(`${file}: ${message.replaceAll(/\s*\n\s*/g, ' ')}`)
+    const text = message.replaceAll(QUERY, '').replaceAll(/\s*\n\s*/g, ' ')
+    throw usage(`${file}: ${text}`)
   }
 }
 

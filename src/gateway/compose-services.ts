@@ -124,6 +124,7 @@ export function composeServices(
     now,
     sleep: runtime.sleep,
     spooledEvents: runtime.spooledEvents,
+    policyVersion: runtime.policyVersion,
   })
   const clients = redisClients(
     ({ breaker }) =>
@@ -158,6 +159,7 @@ export function composeServices(
     ownSources: policy.tokens.sources,
     relationCheck: relations?.check,
     metrics,
+    keySetCache: runtime.keySetCache,
     watch,
     now,
   })

@@ -20,7 +20,7 @@ import type { RedisConnection } from '../redis/connection.ts'
 import type { IssuerConfig } from '../validators/issuer.ts'
 import type { TokenSource } from '../validators/token-source.ts'
 import type { MetricsServices } from './metrics.ts'
-import type { ConnectRedis } from './runtime.ts'
+import type { ConnectRedis, Runtime } from './runtime.ts'
 
 export interface RedisClients {
   readonly redis: RedisConnection
@@ -57,6 +57,8 @@ export interface GuardServicesOptions extends RedisClients {
   readonly relationCheck?: RelationCheck | undefined
   /** Counters for metrics. Default none. */
   readonly metrics?: Pick<MetricsServices, 'memories' | 'local'>
+  /** Default: see `KeySetSourceOptions`. */
+  readonly keySetCache?: Runtime['keySetCache']
   readonly watch: Breakers['watch']
   /** Milliseconds since the epoch. */
   readonly now: () => number
@@ -85,6 +87,7 @@ export function guardServices({
   ownSources,
   relationCheck,
   metrics,
+  keySetCache,
   watch,
   now,
 }: GuardServicesOptions): GuardServices {
@@ -95,7 +98,7 @@ export function guardServices({
       now,
       maxCachedBytes,
       tally: metrics?.memories.tokens,
-      keySets: { watch },
+      keySets: { watch, cache: keySetCache },
       calls: issuerCalls,
     }),
     sources: createTokenSources({

@@ -10,6 +10,7 @@ import { newAuditTally, newTally, type SpanTally, type Tally } from '../isolate/
 import type { FeatureMetrics } from '../observability/metrics/catalogue.ts'
 import { createCounters } from '../observability/metrics/counters.ts'
 import { exposition } from '../observability/metrics/exposition.ts'
+import { nameOfVersion, type PolicyVersion } from '../observability/metrics/policy-version.ts'
 import { createMetricsStore } from '../observability/metrics/redis/metrics.ts'
 import { createReporter } from '../observability/metrics/reporter.ts'
 import { createRequestCounter } from '../observability/metrics/request-metrics.ts'
@@ -30,6 +31,7 @@ interface MetricsParts {
   readonly now: () => number
   readonly sleep: Runtime['sleep']
   readonly spooledEvents: Runtime['spooledEvents']
+  readonly policyVersion: PolicyVersion | undefined
 }
 
 type Cache = 'tokens' | 'references' | 'revoked' | 'exhausted' | 'relations'
@@ -49,6 +51,7 @@ export function metricsServices({
   now,
   sleep,
   spooledEvents,
+  policyVersion,
 }: MetricsParts) {
   const counters = createCounters()
   const store = createMetricsStore(connect({ timeoutMs: METRICS_TIMEOUT_MS }))
@@ -58,7 +61,10 @@ export function metricsServices({
     store,
     now,
     sleep,
-    open: () => breakers.list.filter((each) => each.state() !== 'closed').map(({ name }) => name),
+    open: () => [
+      ...breakers.list.filter((each) => each.state() !== 'closed').map(({ name }) => name),
+      ...(policyVersion === undefined ? [] : [nameOfVersion(policyVersion)]),
+    ],
   })
   breakers.onTransition(({ breaker: { name }, to }) => {
     counters.add(counters.counter('portcullis_breaker_transitions_total', [name, to]), 1)

@@ -1,8 +1,10 @@
 /** What differs between runtimes: the connections to Redis and to the origin, and the client's address. */
 import type { Context } from 'hono'
+import type { KeySetCache } from '../access/tokens/key-set-source.ts'
 import type { BatchingSinkOptions } from '../audit/batching-sink.ts'
 import type { AuditSink } from '../audit/event.ts'
 import type { ReportedOrigin } from '../http/public-origin.ts'
+import type { PolicyVersion } from '../observability/metrics/policy-version.ts'
 import { createOrigin, type Origin, type OriginOptions } from '../origin/origin.ts'
 import type { RedisCallOptions } from '../redis/bounded-calls.ts'
 import type { RedisConnection } from '../redis/connection.ts'
@@ -21,6 +23,10 @@ export interface Runtime {
     environment: object,
     features: readonly FeatureVariables[],
   ) => EnvironmentSchema
+  /** Keeps key sets for longer than a gateway lives. Default: see `KeySetSourceOptions`. */
+  readonly keySetCache?: KeySetCache | undefined
+  /** The version of the policy, for metrics. Default: it has none. */
+  readonly policyVersion?: PolicyVersion | undefined
   redis(config: Config['redis']): ConnectRedis
   origin(options: OriginOptions): Origin
   /** Returns the address of the client. Default: `CF-Connecting-IP`. */

@@ -7,6 +7,7 @@ import {
   type MetricName,
 } from './catalogue.ts'
 import { seriesName } from './counters.ts'
+import { readVersion } from './policy-version.ts'
 import type { MetricsTotals } from './store.ts'
 
 export const EXPOSITION_MEDIA_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
@@ -92,6 +93,20 @@ function* listSamples(
   yield gauge('portcullis_isolates', isolates)
   for (const dependency of DEPENDENCIES)
     yield gauge('portcullis_breaker_open_isolates', open.get(dependency) ?? 0, dependency)
+  const versions = new Map<string, { isolates: number; loadedSeconds: number }>()
+  for (const [name, count] of open) {
+    const { digest, loadedSeconds } = readVersion(name) ?? {}
+    if (digest === undefined || loadedSeconds === undefined) continue
+    const known = versions.get(digest)
+    versions.set(digest, {
+      isolates: (known?.isolates ?? 0) + count,
+      loadedSeconds: Math.max(known?.loadedSeconds ?? 0, loadedSeconds),
+    })
+  }
+  for (const [digest, { isolates, loadedSeconds }] of versions) {
+    yield gauge('portcullis_policy_isolates', isolates, digest)
+    yield gauge('portcullis_policy_loaded_timestamp_seconds', loadedSeconds, digest)
+  }
   yield gauge('portcullis_bans', bans)
   yield gauge('portcullis_audit_spilled_events', overflowEvents)
   if (newestEventMs !== undefined)

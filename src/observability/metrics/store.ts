@@ -4,7 +4,7 @@ export interface IsolateReport {
   readonly isolate: string
   /** Number of the report, from 1. Each number is applied once. */
   readonly number: number
-  /** Dependencies with a circuit breaker that is not closed. */
+  /** Dependencies with a circuit breaker that is not closed, and see `nameOfVersion`. No spaces. */
   readonly open: readonly string[]
   readonly nowMs: number
 }
@@ -15,7 +15,7 @@ export interface MetricsTotals {
   readonly counts: ReadonlyMap<string, number>
   /** Isolates with a recent report. */
   readonly isolates: number
-  /** Number of these isolates with a circuit breaker that was not closed, by dependency. */
+  /** Number of these isolates by the names that they reported as {@link IsolateReport.open}. */
   readonly open: ReadonlyMap<string, number>
   /** Milliseconds since the epoch; undefined if no isolate reported. */
   readonly lastReportMs: number | undefined

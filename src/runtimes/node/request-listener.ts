@@ -37,7 +37,7 @@ export interface Listeners {
   /** Returns the number of requests and responses in progress, and of open WebSockets. */
   open(): number
   /** Ends connections on which nothing passes for `ms` milliseconds although something waits. */
-  watchStalls(server: Server, ms: number, latest: LatestResponse): void
+  watchStalls(server: Server, ms: number, latest: LatestResponse): StallWatch
   /** Closes all WebSockets, and those that origins accept later: the server stops. */
   closeWebSockets(): void
 }
@@ -129,6 +129,7 @@ export function createListeners(
     open: () => open + relays.size,
     watchStalls(server, ms, latest) {
       stalls = watchStalls(server, ms, latest)
+      return stalls
     },
     closeWebSockets,
   }

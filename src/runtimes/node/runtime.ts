@@ -6,6 +6,7 @@ import { watchedResponse } from '../../streams/watched-response.ts'
 import { awaitedAuditSink } from './audit/sink.ts'
 import { type AuditTrail, createAuditTrail } from './audit/trail.ts'
 import { createEventLog } from './event-log.ts'
+import { createProcessKeySetCache } from './key-set-cache.ts'
 import { createNodeOrigin, type NodeOrigin } from './origin.ts'
 import { OriginResponse } from './origin-response.ts'
 import { createPublicFetch } from './public-fetch.ts'
@@ -46,18 +47,21 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
   const ended = new AbortController()
   const trail = createAuditTrail(variables)
   let resp: RespClient | undefined
-  const origins: NodeOrigin[] = []
+  const origins = new Map<string, NodeOrigin>()
   return {
     environment: nodeEnvironment,
+    keySetCache: createProcessKeySetCache(),
     redis(config) {
-      if (REDIS_URL !== undefined) resp = connectResp(config)
+      // After a reload of the policy, the gateways share the socket.
+      if (REDIS_URL !== undefined) resp ??= connectResp(config)
       const connect = resp?.connect ?? WORKERS.redis(config)
       trail.connect(connect({ timeoutMs: OVERFLOW_TIMEOUT_MS }))
       return connect
     },
     origin({ url = '' }) {
-      const origin = createNodeOrigin({ url })
-      origins.push(origin)
+      // A reload keeps the connections. Those to an origin that no policy uses end after some seconds.
+      const origin = origins.get(url) ?? createNodeOrigin({ url })
+      origins.set(url, origin)
       return origin
     },
     fetchPublic: createPublicFetch(),
@@ -94,7 +98,7 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
     async close() {
       await trail.close()
       resp?.close()
-      await Promise.all(origins.map((origin) => origin.close()))
+      await Promise.all([...origins.values()].map((origin) => origin.close()))
     },
   }
 }

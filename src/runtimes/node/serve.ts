@@ -1,27 +1,31 @@
 /** Serves a gateway over HTTP on Node. */
-import { once } from 'node:events'
-import { createServer, type Server as HttpServer } from 'node:http'
+import { createServer } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { Misconfigured } from '../../errors.ts'
-import { composeServices, type GatewayEnv, tasksOf } from '../../gateway/compose-services.ts'
+import {
+  composeServices,
+  type GatewayEnv,
+  type Services,
+  tasksOf,
+} from '../../gateway/compose-services.ts'
 import { createGateway } from '../../gateway/create-gateway.ts'
-import type { DoorGateway, DoorParts } from '../../gateway/feature.ts'
+import type { DoorParts } from '../../gateway/feature.ts'
 import { type Policy, requirePolicy } from '../../policy/policy.ts'
 import type { Mistake } from '../../problems/mistake.ts'
-import { problem, problemResponse } from '../../problems/problem.ts'
 import { createBackgroundWork } from './background-work.ts'
 import { followCertificate, readCertificate } from './certificate.ts'
-import { orderlyEnd } from './orderly-end.ts'
+import { createDoors } from './doors.ts'
+import { listen, type PolicyLimits } from './listen.ts'
+import { type PolicyChange, policyChanged } from './policy-change.ts'
 import { repeatTasks } from './repeated-tasks.ts'
-import { createListeners, type Listeners, type NodeBindings } from './request-listener.ts'
-import { type NodeRuntime, nodeRuntime, type Variables } from './runtime.ts'
+import { createListeners } from './request-listener.ts'
+import { nodeRuntime, type Variables } from './runtime.ts'
 import { serverSettings } from './schemas/server-environment.ts'
-import { refuseUnreadable } from './unreadable-requests.ts'
-import { latestResponses, onHandedOver } from './upgrades.ts'
 
 export interface ServeOptions {
   readonly policy: Policy
+  /** The SHA-256 of the policy's files, for metrics and the audit trail. Default: it is not known. */
+  readonly policyDigest?: string | undefined
   /** The variables of `docs/configuration.md`. Default `process.env`. */
   readonly env?: Variables | undefined
   /** Default: the variable `PORT`, or 8787. 0 selects a free port. */
@@ -48,6 +52,13 @@ export interface Server {
    * when the new certificate is used, or has been refused and logged.
    */
   reloadCertificate(): Promise<void>
+  /**
+   * Decides new requests by another policy. Connections stay, and requests and open streams that have
+   * begun end under the policy that admitted them. The environment is not read again. Resolves when the new
+   * policy is used and the audit trail has the change. Throws one `Misconfigured` with all mistakes, or
+   * the error of the system if a listener cannot be opened; then the old policy stays.
+   */
+  reload(policy: Policy, change?: PolicyChange): Promise<void>
 }
 
 const DEFAULT_PORT = 8_787
@@ -84,12 +95,17 @@ export const LIMITS = {
  */
 export async function serve({
   policy,
+  policyDigest,
   env,
   port,
   host,
   graceMs = DEFAULT_GRACE_MS,
 }: ServeOptions): Promise<Server> {
-  const { services, runtime, settings, certificate } = composed({ policy, env })
+  const { servicesOf, services, runtime, settings, certificate } = composed({
+    policy,
+    policyDigest,
+    env,
+  })
   let isClosing = false
   const stopping = {
     name: 'server',
@@ -101,46 +117,91 @@ export async function serve({
     await runtime.close()
     throw error
   })
-  const checks = [...services.checks, stopping]
   const openResponses = () => listeners.open()
-  const gateway = createGateway({ ...services, checks, openResponses }, policy)
+
+  /** Builds the gateway of a policy and those behind its doors. They share nothing with those before. */
+  function gatewaysOf(policy: Policy, services: Services) {
+    const checks = [...services.checks, stopping]
+    const answering = (services.doors ?? []).map((door) => {
+      const createDoorGateway: DoorParts['createGateway'] = ({ routes, ...changes }) =>
+        createGateway(
+          { ...door.servicesFor(changes), checks, openResponses },
+          { ...policy, routes },
+        )
+      return { door, gateway: door.open({ createGateway: createDoorGateway }) }
+    })
+    return { gateway: createGateway({ ...services, checks, openResponses }, policy), answering }
+  }
+
   const work = createBackgroundWork()
-  const limits = { ...LIMITS, maxHeaderSize: policy.maxHeaderBytes ?? LIMITS.maxHeaderSize }
-  const stallMs = policy.clientStallSeconds * 1_000
-  const listeners = createListeners(gateway, work)
+  const first = gatewaysOf(policy, services)
+  let { gateway } = first
+  const listeners = createListeners(
+    { fetch: (request, bindings, context) => gateway.fetch(request, bindings, context) },
+    work,
+  )
+  const ofPolicy = limitsOf(policy)
+  const limits = { ...LIMITS, maxHeaderSize: ofPolicy.maxHeaderSize }
   const secure = certificate && createSecureServer({ ...limits, ...certificate }, listeners.request)
   const http = secure ?? createServer(limits, listeners.request)
-  const main = await listen(http, listeners, stallMs, {
-    port: port ?? settings.PORT ?? DEFAULT_PORT,
-    host: host ?? settings.HOST ?? DEFAULT_HOST,
-  })
-  const opened = await Promise.all(
-    (services.doors ?? []).map(async ({ name, servicesFor, open, ...place }) => {
-      const createDoorGateway: DoorParts['createGateway'] = ({ routes, ...changes }) =>
-        createGateway({ ...servicesFor(changes), checks, openResponses }, { ...policy, routes })
-      const behind = open({ createGateway: createDoorGateway })
-      const door = createListeners(onlyProxies(behind, runtime), work)
-      const server = createServer(limits, door.request)
-      return { name, ...(await listen(server, door, stallMs, place)) }
-    }),
-  ).catch(async (error) => {
+  const main = await listen(
+    http,
+    listeners,
+    ofPolicy,
+    { port: port ?? settings.PORT ?? DEFAULT_PORT, host: host ?? settings.HOST ?? DEFAULT_HOST },
+    secure === undefined ? 'http' : 'https',
+  )
+  const doors = createDoors({ work, isFromProxy: runtime.isFromProxy, limits: LIMITS })
+  const useFirst = await doors.prepare(first.answering, ofPolicy).catch(async (error) => {
     await main.end(0).then(runtime.close)
     throw error
   })
+  useFirst(graceMs)
   runtime.start()
-  const endTasks = repeatTasks(tasksOf(services), work.context.waitUntil)
+  let endTasks = repeatTasks(tasksOf(services), work.context.waitUntil)
   const reloadCertificate =
     secure && certificate ? followCertificate(secure, settings, certificate) : async () => {}
+
+  let digest = policyDigest
+  async function change(next: Policy, { audited = true, ...change }: PolicyChange): Promise<void> {
+    if (isClosing) throw new Error('the server is stopping')
+    requirePolicy(next)
+    const services = servicesOf(next, change.digest)
+    const { gateway: nextGateway, answering } = gatewaysOf(next, services)
+    const ofPolicy = limitsOf(next)
+    const useDoors = await doors.prepare(answering, ofPolicy)
+    gateway = nextGateway
+    useDoors(graceMs)
+    main.limit(ofPolicy)
+    endTasks()
+    endTasks = repeatTasks(tasksOf(services), work.context.waitUntil)
+    const event = policyChanged(Date.now(), digest, change)
+    digest = change.digest
+    if (audited) await services.auditSink.record(event, work.context.waitUntil)
+  }
+
+  /** Changes come one after the other. */
+  let changed: Promise<unknown> = Promise.resolve()
   let closed: Promise<void> | undefined
   return {
-    url: urlOf(http, secure === undefined ? 'http' : 'https'),
-    doors: opened.map(({ name, url }) => ({ name, url })),
+    url: main.url,
+    get doors() {
+      return doors.list()
+    },
     reloadCertificate,
+    reload(next, details = {}) {
+      const result = changed.then(() => change(next, details))
+      changed = result.catch(() => {})
+      return result
+    },
     close() {
       isClosing = true
-      endTasks()
       listeners.closeWebSockets()
-      closed ??= Promise.all([main, ...opened].map(({ end }) => end(graceMs)))
+      closed ??= changed
+        .then(() => {
+          endTasks()
+          return Promise.all([main.end(graceMs), ...doors.end(graceMs)])
+        })
         .then(() => {
           runtime.endWaits()
           return work.settled(graceMs)
@@ -151,36 +212,9 @@ export async function serve({
   }
 }
 
-/** Resolves when a server listens. Throws the error of the system if it cannot. */
-async function listen(
-  http: HttpServer,
-  listeners: Listeners,
-  stallMs: number,
-  place: { readonly host: string; readonly port: number },
-) {
-  const latest = latestResponses(http)
-  onHandedOver(http, latest, listeners)
-  refuseUnreadable(http, latest)
-  listeners.watchStalls(http, stallMs, latest)
-  const end = orderlyEnd(http)
-  // By default, Node silently drops headers above a number. Their size is limited.
-  http.maxHeadersCount = 0
-  http.listen(place.port, place.host)
-  await once(http, 'listening')
-  return { end, url: urlOf(http, 'http') }
-}
-
-type DoorContext = Parameters<DoorGateway['fetch']>[2]
-
-/** Answers only trusted proxies: a client could ask for the identity headers of any path. */
-const onlyProxies = (
-  door: DoorGateway,
-  { isFromProxy }: NodeRuntime,
-): Parameters<typeof createListeners>[0] => ({
-  fetch: (request, bindings, context) =>
-    isFromProxy((bindings as NodeBindings).incoming)
-      ? door.fetch(request, bindings as NodeBindings, context as DoorContext)
-      : problemResponse(problem('insufficient_permission', 'Only trusted proxies are answered.')),
+const limitsOf = ({ maxHeaderBytes, clientStallSeconds }: Policy): PolicyLimits => ({
+  maxHeaderSize: maxHeaderBytes ?? LIMITS.maxHeaderSize,
+  stallMs: clientStallSeconds * 1_000,
 })
 
 /**
@@ -193,19 +227,28 @@ export async function check({ policy, env }: Pick<ServeOptions, 'policy' | 'env'
   await runtime.check().finally(runtime.close)
 }
 
-function composed({ policy, env = process.env }: Pick<ServeOptions, 'policy' | 'env'>) {
+function composed({
+  policy,
+  policyDigest,
+  env = process.env,
+}: Pick<ServeOptions, 'policy' | 'policyDigest' | 'env'>) {
   requirePolicy(policy)
   const variables = withoutEmpty(env)
   const runtime = nodeRuntime(variables)
   // Their schema checks them.
   const environment = { ...variables, ...runtime.bindings } as unknown as GatewayEnv
   const settings = serverSettings(variables)
+  function servicesOf(policy: Policy, digest: string | undefined): Services {
+    const loadedSeconds = Math.floor(Date.now() / 1_000)
+    const policyVersion = digest === undefined ? undefined : { digest, loadedSeconds }
+    return composeServices(environment, policy, { ...runtime, policyVersion })
+  }
   const mistakes: Mistake[] = []
-  const services = collecting(mistakes, () => composeServices(environment, policy, runtime))
+  const services = collecting(mistakes, () => servicesOf(policy, policyDigest))
   const certificate = collecting(mistakes, () => readCertificate(variables))
   if (services === undefined || mistakes.length > 0)
     throw new Misconfigured('The environment', mistakes)
-  return { services, runtime, settings, certificate }
+  return { servicesOf, services, runtime, settings, certificate }
 }
 
 /** Adds the mistakes that `work` throws to the others. */
@@ -222,8 +265,3 @@ function collecting<Value>(mistakes: Mistake[], work: () => Value): Value | unde
 /** Process managers pass an unset variable as an empty text. */
 const withoutEmpty = (env: Variables): Variables =>
   Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
-
-function urlOf(http: HttpServer, scheme: 'http' | 'https'): string {
-  const { address, family, port } = http.address() as AddressInfo
-  return `${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${port}`
-}

@@ -11,6 +11,8 @@ const MAX_STEP_MS = 5_000
 export interface StallWatch {
   /** Watches a connection of a WebSocket's origin, which may not read either. */
   add(socket: Duplex): void
+  /** Changes the time of all connections, in milliseconds. */
+  limit(stallMs: number): void
 }
 
 /** What the last look at a connection found. */
@@ -22,15 +24,21 @@ interface Watched {
 
 /**
  * Destroys connections of the server, WebSockets included, in two cases: bytes wait for the client, and it
- * reads none of them for `stallMs`; or the gateway waits for bytes of a request's body, and none arrive
- * for `stallMs`. Each byte restarts this time. A connection on which no bytes wait stays open, however
+ * reads none of them for `ms`; or the gateway waits for bytes of a request's body, and none arrive
+ * for `ms`. Each byte restarts this time. A connection on which no bytes wait stays open, however
  * old it is: a silent event stream, a long poll, an idle WebSocket.
  *
  * `latest` returns the latest response of a connection. Keeping the latest request here as well would cost a
  * listener for each request, and an old object that refers to a young one.
  */
-export function watchStalls(server: Server, stallMs: number, latest: LatestResponse): StallWatch {
+export function watchStalls(server: Server, ms: number, latest: LatestResponse): StallWatch {
   const open = new Map<Duplex, Watched>()
+  let stallMs = ms
+  let timer = start()
+
+  function start(): NodeJS.Timeout {
+    return setInterval(look, Math.min(stallMs / STEPS, MAX_STEP_MS)).unref()
+  }
 
   function add(socket: Duplex): void {
     // A connection is announced again after an upgrade that the server ignores.
@@ -51,9 +59,16 @@ export function watchStalls(server: Server, stallMs: number, latest: LatestRespo
   }
 
   server.on('connection', add).on('secureConnection', add)
-  const timer = setInterval(look, Math.min(stallMs / STEPS, MAX_STEP_MS)).unref()
   server.once('close', () => clearInterval(timer))
-  return { add }
+  return {
+    add,
+    limit(next) {
+      if (next === stallMs) return
+      stallMs = next
+      clearInterval(timer)
+      timer = start()
+    },
+  }
 }
 
 /** Returns a text that changes when a byte passes, or undefined if neither end waits for one. */

@@ -1,0 +1,112 @@
+/** Replaces the policy of a running server, and logs the change or the mistakes. */
+import { hostname, userInfo } from 'node:os'
+import { textOf } from '../../src/problems/mistake.ts'
+import type { PolicyChange } from '../../src/runtimes/node/index.ts'
+import { mistakesOf } from '../failure.ts'
+import type { Log } from '../server-log.ts'
+import type { Change } from './change.ts'
+import { diffPolicies } from './diff.ts'
+import { findingsOf } from './mistakes.ts'
+import { readSource } from './source.ts'
+import type { PolicyVersion, PolicyVersions } from './versions.ts'
+
+/** In a line of the log. The audit event has its own bound. */
+const MAX_LOGGED = 20
+
+export interface PolicyReloadOptions {
+  readonly versions: PolicyVersions
+  /** The version that is used now. */
+  readonly current: PolicyVersion
+  /** The file of the policy. */
+  readonly file: string
+  /** Uses another version from then on. Throws if it cannot. */
+  readonly use: (next: PolicyVersion, how: PolicyChange) => Promise<void>
+  readonly log: Log
+}
+
+/**
+ * Returns the function that loads the files again and uses the new version. It resolves to false if the old
+ * one stays, after each mistake is logged. It never rejects, and calls come one after the other.
+ */
+export function policyReload({ versions, current, file, use, log }: PolicyReloadOptions) {
+  let used = current
+
+  async function reload(by: string, audited: boolean): Promise<boolean> {
+    try {
+      const next = await versions.load()
+      const changes = changesBetween(used, next)
+      const before = used.digest
+      const isSame = next.digest === before && changes?.length === 0
+      const texts = changes?.map(({ effect, text }) => `${effect}: ${text}`)
+      await use(next, {
+        digest: next.digest,
+        by: `${by} (${account()})`,
+        changes: texts,
+        audited: audited && !isSame,
+      })
+      used = next
+      if (isSame) log('info', 'policy: not changed', { by, digest: before })
+      else
+        log('info', 'policy: changed', {
+          by,
+          before,
+          digest: next.digest,
+          changes: texts?.slice(0, MAX_LOGGED),
+          count: texts?.length,
+        })
+      return true
+    } catch (error) {
+      logMistakes(error as Error, file, by, log)
+      return false
+    }
+  }
+
+  let last: Promise<unknown> = Promise.resolve()
+  return (by: string, audited = true): Promise<boolean> => {
+    const result = last.then(() => reload(by, audited))
+    last = result
+    return result
+  }
+}
+
+/** Undefined: the policies cannot be compared. */
+function changesBetween(one: PolicyVersion, another: PolicyVersion): readonly Change[] | undefined {
+  try {
+    return diffPolicies(one.policy, another.policy)
+  } catch {
+    return undefined
+  }
+}
+
+/** The account of the process: a signal does not say who sent it. */
+function account(): string {
+  try {
+    return `${userInfo().username}@${hostname()}`
+  } catch {
+    return `${process.getuid?.() ?? 'unknown'}@${hostname()}`
+  }
+}
+
+/** Logs a line for each mistake, with its place if it is one of the policy. */
+function logMistakes(error: Error, file: string, by: string, log: Log): void {
+  const isOfPolicy = error.name === 'Misconfigured' && error.message.startsWith('The policy')
+  if (!isOfPolicy) {
+    const texts = error.name === 'Misconfigured' ? mistakesOf(error).map(textOf) : [error.message]
+    for (const text of texts) log('error', `policy: the old one stays; ${text}`, { by })
+    return
+  }
+  const source = sourceOf(file)
+  for (const { path, message, suggestion } of findingsOf(mistakesOf(error))) {
+    const place = source?.placeOf({ path })
+    const at = place && { file: place.file, line: place.line, column: place.column }
+    log('error', `policy: the old one stays; ${message}`, { by, ...at, suggestion })
+  }
+}
+
+function sourceOf(file: string) {
+  try {
+    return readSource(file)
+  } catch {
+    return undefined
+  }
+}
