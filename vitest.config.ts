@@ -30,7 +30,7 @@ const SLOW = 'test/**/*.slow.test.ts'
 const BENCH = ['test/bench/**/*.test.ts']
 
 /** Tests that measure the heap, which must not contain garbage of other files. */
-const HEAP = ['test/access/tokens/token-cache.test.ts']
+const HEAP = ['test/access/tokens/token-cache.test.ts', 'test/runtimes/node/reload-memory.test.ts']
 
 /**
  * Tests that repeat an experiment more often, or with more variants, in `npm run test:long`, which sets

@@ -29,6 +29,8 @@ export interface NodeRuntime extends Runtime {
   check(): Promise<void>
   /** Begins to store audit events, if there is an audit database. */
   start(): void
+  /** Returns the `sleep` of one gateway. Its waits end when `signal` aborts. */
+  sleepUntil(signal: AbortSignal): (ms: number) => Promise<void>
   /** Ends all waits of work after responses, so that it is done now. */
   endWaits(): void
   /** Closes all connections, after the calls of the origin in progress. */
@@ -83,8 +85,11 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
           ? (response.watchWith(stream) as unknown as Response)
           : watchedResponse(response, stream),
     },
-    // Rejects at once when `ended` aborts the wait.
-    sleep: (ms) => wait(ms, undefined, { signal: ended.signal }).catch(() => {}),
+    sleepUntil: (signal) => {
+      const either = AbortSignal.any([ended.signal, signal])
+      // Rejects at once when the signal aborts the wait.
+      return (ms) => wait(ms, undefined, { signal: either }).catch(() => {})
+    },
     addressOf: proxies.addressOf,
     reportedOriginOf: proxies.originOf,
     isFromProxy: proxies.isFromProxy,

@@ -101,7 +101,7 @@ export async function serve({
   host,
   graceMs = DEFAULT_GRACE_MS,
 }: ServeOptions): Promise<Server> {
-  const { servicesOf, services, runtime, settings, certificate } = composed({
+  const { composedOf, first, runtime, settings, certificate } = composed({
     policy,
     policyDigest,
     env,
@@ -134,8 +134,9 @@ export async function serve({
   }
 
   const work = createBackgroundWork()
-  const first = gatewaysOf(policy, services)
-  let { gateway } = first
+  let used = first
+  const gateways = gatewaysOf(policy, first.services)
+  let { gateway } = gateways
   const listeners = createListeners(
     { fetch: (request, bindings, context) => gateway.fetch(request, bindings, context) },
     work,
@@ -152,13 +153,13 @@ export async function serve({
     secure === undefined ? 'http' : 'https',
   )
   const doors = createDoors({ work, isFromProxy: runtime.isFromProxy, limits: LIMITS })
-  const useFirst = await doors.prepare(first.answering, ofPolicy).catch(async (error) => {
+  const useFirst = await doors.prepare(gateways.answering, ofPolicy).catch(async (error) => {
     await main.end(0).then(runtime.close)
     throw error
   })
   useFirst(graceMs)
   runtime.start()
-  let endTasks = repeatTasks(tasksOf(services), work.context.waitUntil)
+  let endTasks = repeatTasks(tasksOf(first.services), work.context.waitUntil)
   const reloadCertificate =
     secure && certificate ? followCertificate(secure, settings, certificate) : async () => {}
 
@@ -166,7 +167,8 @@ export async function serve({
   async function change(next: Policy, { audited = true, ...change }: PolicyChange): Promise<void> {
     if (isClosing) throw new Error('the server is stopping')
     requirePolicy(next)
-    const services = servicesOf(next, change.digest)
+    const composed = composedOf(next, change.digest)
+    const { services } = composed
     const { gateway: nextGateway, answering } = gatewaysOf(next, services)
     const ofPolicy = limitsOf(next)
     const useDoors = await doors.prepare(answering, ofPolicy)
@@ -175,6 +177,9 @@ export async function serve({
     main.limit(ofPolicy)
     endTasks()
     endTasks = repeatTasks(tasksOf(services), work.context.waitUntil)
+    // The old gateway reports its metrics now. It is forgotten when its last response ends.
+    used.endWaits()
+    used = composed
     const event = policyChanged(Date.now(), digest, change)
     digest = change.digest
     if (audited) await services.auditSink.record(event, work.context.waitUntil)
@@ -222,8 +227,8 @@ const limitsOf = ({ maxHeaderBytes, clientStallSeconds }: Policy): PolicyLimits 
  * `Misconfigured` with all mistakes.
  */
 export async function check({ policy, env }: Pick<ServeOptions, 'policy' | 'env'>): Promise<void> {
-  const { services, runtime } = composed({ policy, env })
-  createGateway(services, policy)
+  const { first, runtime } = composed({ policy, env })
+  createGateway(first.services, policy)
   await runtime.check().finally(runtime.close)
 }
 
@@ -238,17 +243,26 @@ function composed({
   // Their schema checks them.
   const environment = { ...variables, ...runtime.bindings } as unknown as GatewayEnv
   const settings = serverSettings(variables)
-  function servicesOf(policy: Policy, digest: string | undefined): Services {
+  function composedOf(policy: Policy, digest: string | undefined): Composed {
     const loadedSeconds = Math.floor(Date.now() / 1_000)
     const policyVersion = digest === undefined ? undefined : { digest, loadedSeconds }
-    return composeServices(environment, policy, { ...runtime, policyVersion })
+    const replaced = new AbortController()
+    const sleep = runtime.sleepUntil(replaced.signal)
+    const services = composeServices(environment, policy, { ...runtime, policyVersion, sleep })
+    return { services, endWaits: () => replaced.abort() }
   }
   const mistakes: Mistake[] = []
-  const services = collecting(mistakes, () => servicesOf(policy, policyDigest))
+  const first = collecting(mistakes, () => composedOf(policy, policyDigest))
   const certificate = collecting(mistakes, () => readCertificate(variables))
-  if (services === undefined || mistakes.length > 0)
+  if (first === undefined || mistakes.length > 0)
     throw new Misconfigured('The environment', mistakes)
-  return { servicesOf, services, runtime, settings, certificate }
+  return { composedOf, first, runtime, settings, certificate }
+}
+
+interface Composed {
+  readonly services: Services
+  /** Ends the waits of its work after responses, so that the work is done now. */
+  endWaits(): void
 }
 
 /** Adds the mistakes that `work` throws to the others. */
