@@ -13,7 +13,7 @@ import { policyReload } from './policy/reload.ts'
 import { type PolicyVersion, policyVersions, requireVersions } from './policy/versions.ts'
 import { policyWatch } from './policy/watch.ts'
 import { requireProject } from './project.ts'
-import { type ReloadableServer, serveInWorker, superviseWorkers } from './serve-workers.ts'
+import { type SwitchingServer, serveInWorker, superviseWorkers } from './serve-workers.ts'
 import { createLog, type Log, logConsole, logStderr } from './server-log.ts'
 import { logUncaught } from './uncaught.ts'
 import { keepObjectsYoung } from './young-objects.ts'
@@ -71,7 +71,7 @@ export async function serveOnNode(
   const log = createLog(process.stdout)
   logConsole(log)
   endLog = logStderr(log)
-  async function start(): Promise<ReloadableServer> {
+  async function start(): Promise<SwitchingServer> {
     const server = await orEnd(() => serve(options), json)
     logUncaught(log)
     const use = ({ policy }: PolicyVersion, change: PolicyChange) => server.reload(policy, change)

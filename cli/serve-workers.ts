@@ -18,12 +18,12 @@ type Ready = Pick<Server, 'url'>
 type Reloaded = { readonly reloaded: boolean }
 
 /** A server that can replace its policy: see `policyReload`. */
-export interface ReloadableServer extends Server {
+export interface SwitchingServer extends Server {
   reloadPolicy(by: string, audited?: boolean): Promise<boolean>
 }
 
 /** Serves in a worker until the primary stops it. Ends this process. */
-export async function serveInWorker(serve: () => Promise<ReloadableServer>): Promise<never> {
+export async function serveInWorker(serve: () => Promise<SwitchingServer>): Promise<never> {
   // A terminal and systemd send signals to all processes. Only the primary acts on them.
   for (const signal of SIGNALS) process.on(signal, () => {})
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>()
@@ -52,7 +52,7 @@ export async function serveInWorker(serve: () => Promise<ReloadableServer>): Pro
 export async function superviseWorkers(
   count: number,
   log: Log,
-  prepare: (use: () => Promise<void>) => ReloadableServer['reloadPolicy'],
+  prepare: (use: () => Promise<void>) => SwitchingServer['reloadPolicy'],
 ): Promise<(by: string) => Promise<void>> {
   // Workers accept connections themselves. With the default, a connection that the primary passes to a
   // worker that is killed at this moment is never answered.

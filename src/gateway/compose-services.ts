@@ -124,7 +124,7 @@ export function composeServices(
     now,
     sleep: runtime.sleep,
     spooledEvents: runtime.spooledEvents,
-    policyVersion: runtime.policyVersion,
+    gauges: runtime.gauges,
   })
   const clients = redisClients(
     ({ breaker }) =>

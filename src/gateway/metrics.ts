@@ -10,7 +10,6 @@ import { newAuditTally, newTally, type SpanTally, type Tally } from '../isolate/
 import type { FeatureMetrics } from '../observability/metrics/catalogue.ts'
 import { createCounters } from '../observability/metrics/counters.ts'
 import { exposition } from '../observability/metrics/exposition.ts'
-import { nameOfVersion, type PolicyVersion } from '../observability/metrics/policy-version.ts'
 import { createMetricsStore } from '../observability/metrics/redis/metrics.ts'
 import { createReporter } from '../observability/metrics/reporter.ts'
 import { createRequestCounter } from '../observability/metrics/request-metrics.ts'
@@ -31,7 +30,7 @@ interface MetricsParts {
   readonly now: () => number
   readonly sleep: Runtime['sleep']
   readonly spooledEvents: Runtime['spooledEvents']
-  readonly policyVersion: PolicyVersion | undefined
+  readonly gauges: Runtime['gauges']
 }
 
 type Cache = 'tokens' | 'references' | 'revoked' | 'exhausted' | 'relations'
@@ -51,7 +50,7 @@ export function metricsServices({
   now,
   sleep,
   spooledEvents,
-  policyVersion,
+  gauges,
 }: MetricsParts) {
   const counters = createCounters()
   const store = createMetricsStore(connect({ timeoutMs: METRICS_TIMEOUT_MS }))
@@ -63,7 +62,7 @@ export function metricsServices({
     sleep,
     open: () => [
       ...breakers.list.filter((each) => each.state() !== 'closed').map(({ name }) => name),
-      ...(policyVersion === undefined ? [] : [nameOfVersion(policyVersion)]),
+      ...(gauges?.reported ?? []),
     ],
   })
   breakers.onTransition(({ breaker: { name }, to }) => {
@@ -133,7 +132,7 @@ export function metricsServices({
         store.read(now()),
         auditDb === undefined ? undefined : newestEventMs(auditDb),
       ])
-      return exposition(totals, newestMs, ofFeatures)
+      return exposition(totals, newestMs, ofFeatures, gauges)
     },
   }
 }

@@ -4,7 +4,7 @@ import type { KeySetCache } from '../access/tokens/key-set-source.ts'
 import type { BatchingSinkOptions } from '../audit/batching-sink.ts'
 import type { AuditSink } from '../audit/event.ts'
 import type { ReportedOrigin } from '../http/public-origin.ts'
-import type { PolicyVersion } from '../observability/metrics/policy-version.ts'
+import type { OwnGauges } from '../observability/metrics/exposition.ts'
 import { createOrigin, type Origin, type OriginOptions } from '../origin/origin.ts'
 import type { RedisCallOptions } from '../redis/bounded-calls.ts'
 import type { RedisConnection } from '../redis/connection.ts'
@@ -25,8 +25,8 @@ export interface Runtime {
   ) => EnvironmentSchema
   /** Keeps key sets for longer than a gateway lives. Default: see `KeySetSourceOptions`. */
   readonly keySetCache?: KeySetCache | undefined
-  /** The version of the policy, for metrics. Default: it has none. */
-  readonly policyVersion?: PolicyVersion | undefined
+  /** Default: none. */
+  readonly gauges?: OwnGauges | undefined
   redis(config: Config['redis']): ConnectRedis
   origin(options: OriginOptions): Origin
   /** Returns the address of the client. Default: `CF-Connecting-IP`. */

@@ -160,11 +160,11 @@ describe('SIGHUP', () => {
       'routes.ts',
       `export const routes = [
   { method: 'GET', path: '/new', anonymous: true, limit: ['some'] },
-  { method: 'GET', path: '/x', anonymous: true, limts: [] },
+  { method: 'GET', path: '/x', anonymous: true, Limits: [] },
 ]`,
     )
     command.kill('SIGHUP')
-    const lines = await log(/limts.*\n/)
+    const lines = await log(/Limits.*\n/)
     const errors = lines.filter(({ level }) => level === 'error')
     const unknown = (line: number, name: string) => ({
       message: `policy: the old one stays; routes[${line - 2}]: Unrecognized key: "${name}"`,
@@ -172,7 +172,7 @@ describe('SIGHUP', () => {
       file: join(project.folder, 'routes.ts'),
       line,
     })
-    expect(errors).toMatchObject([unknown(2, 'limit'), unknown(3, 'limts')])
+    expect(errors).toMatchObject([unknown(2, 'limit'), unknown(3, 'Limits')])
     rmSync(join(project.folder, 'limits.json'))
     command.kill('SIGHUP')
     await log(/the old one stays.*limits\.json.*\n/)

@@ -62,6 +62,10 @@ test('the command is that of the image', () => {
   expect(settings.get('ExecStart')).toBe(`/usr/bin/${JSON.parse(command).join(' ')}`)
 })
 
+test('a reload sends the signal that loads the policy again', () => {
+  expect(settings.get('ExecReload')).toBe('/bin/kill -HUP $MAINPID')
+})
+
 test('a mistake in the configuration is not started again, and a crash is', () => {
   expect(settings.get('Restart')).toBe('on-failure')
   expect(settings.get('RestartPreventExitStatus')).toBe('2')

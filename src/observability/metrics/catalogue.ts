@@ -98,15 +98,6 @@ export const METRICS = {
       'isolate that cannot reach Redis cannot report.',
   ),
   portcullis_isolates: gauge([], 'Isolates that reported in the last 35 s.'),
-  portcullis_policy_isolates: gauge(
-    ['digest'],
-    'Isolates that reported in the last 35 s, by the SHA-256 of the policy that they use. Only of ' +
-      '`portcullis serve`. After a reload, the old policy stays for 35 s.',
-  ),
-  portcullis_policy_loaded_timestamp_seconds: gauge(
-    ['digest'],
-    'When the last of these isolates began to use the policy.',
-  ),
   portcullis_audit_events_total: counter(
     ['outcome'],
     'Audit events that were sent to the queue (sent), stored in Redis to be sent later ' +

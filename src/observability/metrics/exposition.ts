@@ -7,7 +7,6 @@ import {
   type MetricName,
 } from './catalogue.ts'
 import { seriesName } from './counters.ts'
-import { readVersion } from './policy-version.ts'
 import type { MetricsTotals } from './store.ts'
 
 export const EXPOSITION_MEDIA_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
@@ -40,6 +39,15 @@ const ALWAYS_REPORTED: readonly string[] = [
   seriesName('portcullis_metrics_dropped_total', []),
 ]
 
+/** Gauges of a runtime. */
+export interface OwnGauges {
+  readonly metrics: Readonly<Record<string, Metric>>
+  /** What this isolate reports, as `IsolateReport.open`. */
+  readonly reported: readonly string[]
+  /** Returns the samples of what isolates reported: their number by name. */
+  samplesOf(reported: ReadonlyMap<string, number>): Iterable<Sample>
+}
+
 const MS_PER_SECOND = 1_000
 
 /** For a histogram: the count of one bucket (not cumulative), or the sum in milliseconds. */
@@ -60,12 +68,18 @@ export function exposition(
   totals: MetricsTotals,
   newestEventMs: number | undefined,
   ofFeatures: FeatureMetrics = {},
+  own?: OwnGauges,
 ): string {
-  const metrics = new Map<string, Metric>(Object.entries({ ...METRICS, ...ofFeatures }))
+  const metrics = new Map<string, Metric>(
+    Object.entries({ ...METRICS, ...own?.metrics, ...ofFeatures }),
+  )
   const declared = Object.entries(ofFeatures).flatMap(([name, { series }]) =>
     series.map((labels) => seriesName(name, labels)),
   )
-  const samples = listSamples(totals, newestEventMs, metrics, declared)
+  const samples = [
+    ...listSamples(totals, newestEventMs, metrics, declared),
+    ...(own?.samplesOf(totals.open) ?? []),
+  ]
   const byMetric = Map.groupBy(samples, ({ metric }) => metric)
   let text = ''
   for (const [name, metric] of metrics) {
@@ -93,20 +107,6 @@ function* listSamples(
   yield gauge('portcullis_isolates', isolates)
   for (const dependency of DEPENDENCIES)
     yield gauge('portcullis_breaker_open_isolates', open.get(dependency) ?? 0, dependency)
-  const versions = new Map<string, { isolates: number; loadedSeconds: number }>()
-  for (const [name, count] of open) {
-    const { digest, loadedSeconds } = readVersion(name) ?? {}
-    if (digest === undefined || loadedSeconds === undefined) continue
-    const known = versions.get(digest)
-    versions.set(digest, {
-      isolates: (known?.isolates ?? 0) + count,
-      loadedSeconds: Math.max(known?.loadedSeconds ?? 0, loadedSeconds),
-    })
-  }
-  for (const [digest, { isolates, loadedSeconds }] of versions) {
-    yield gauge('portcullis_policy_isolates', isolates, digest)
-    yield gauge('portcullis_policy_loaded_timestamp_seconds', loadedSeconds, digest)
-  }
   yield gauge('portcullis_bans', bans)
   yield gauge('portcullis_audit_spilled_events', overflowEvents)
   if (newestEventMs !== undefined)

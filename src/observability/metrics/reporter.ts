@@ -7,7 +7,7 @@ import type { IsolateReport, MetricsStore } from './store.ts'
 export interface ReporterOptions {
   readonly counters: Counters
   readonly store: Pick<MetricsStore, 'add'>
-  /** Returns the dependencies with a circuit breaker that is not closed now, and the policy's version. */
+  /** Returns the dependencies with a circuit breaker that is not closed now, and the names of own gauges. */
   readonly open: () => readonly string[]
   /** Milliseconds since the epoch. */
   readonly now: () => number

@@ -4,7 +4,7 @@ export interface IsolateReport {
   readonly isolate: string
   /** Number of the report, from 1. Each number is applied once. */
   readonly number: number
-  /** Dependencies with a circuit breaker that is not closed, and see `nameOfVersion`. No spaces. */
+  /** Dependencies with a circuit breaker that is not closed, and what `OwnGauges` report. No spaces. */
   readonly open: readonly string[]
   readonly nowMs: number
 }

@@ -10,6 +10,7 @@ import {
 } from '../../gateway/compose-services.ts'
 import { createGateway } from '../../gateway/create-gateway.ts'
 import type { DoorParts } from '../../gateway/feature.ts'
+import { policyGauges } from '../../observability/metrics/policy-version.ts'
 import { type Policy, requirePolicy } from '../../policy/policy.ts'
 import type { Mistake } from '../../problems/mistake.ts'
 import { createBackgroundWork } from './background-work.ts'
@@ -245,10 +246,10 @@ function composed({
   const settings = serverSettings(variables)
   function composedOf(policy: Policy, digest: string | undefined): Composed {
     const loadedSeconds = Math.floor(Date.now() / 1_000)
-    const policyVersion = digest === undefined ? undefined : { digest, loadedSeconds }
+    const gauges = policyGauges(digest === undefined ? undefined : { digest, loadedSeconds })
     const replaced = new AbortController()
     const sleep = runtime.sleepUntil(replaced.signal)
-    const services = composeServices(environment, policy, { ...runtime, policyVersion, sleep })
+    const services = composeServices(environment, policy, { ...runtime, gauges, sleep })
     return { services, endWaits: () => replaced.abort() }
   }
   const mistakes: Mistake[] = []
