@@ -28,6 +28,8 @@ export interface ListedFeature {
    * route.
    */
   mistakesIn?(routes: readonly object[]): Iterable<Mistake>
+  /** Returns what an explanation of a request of the route says about the feature. Undefined: nothing. */
+  remarkOn?(route: object): string | undefined
   /** Yields mistakes of the list, such as a name that two features share. Their paths begin with the field. */
   conflictsIn?(features: readonly ListedFeature[], routes: readonly object[]): Iterable<Mistake>
 }

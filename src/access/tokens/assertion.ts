@@ -10,6 +10,8 @@ const ASSERTION_TYPE = 'origin-assertion+jwt'
 const TTL_SECONDS = 60
 /** An assertion is sent again for this time. The rest of its life is for the origin. */
 const REUSABLE_SECONDS = 30
+/** All of `identityHeaders` together. Many servers accept 8 KiB for all headers of a request. */
+const MAX_CHOSEN_CHARS = 2_048
 
 export interface AssertionSigner {
   /** Returns a compact JWS, valid for 30 s or more. Rejects with `Misconfigured` without a key. */
@@ -28,7 +30,8 @@ export interface AssertionSignerOptions {
 
 /**
  * Creates a signer of assertions for one origin. An assertion is valid for 60 s. `sub` is unique
- * only together with `sub_iss`, the issuer that vouches for it.
+ * only together with `sub_iss`, the issuer that vouches for it. `headers` has what `identityHeaders` of the policy
+ * chose, unless it is longer than 2,048 characters: servers limit the size of a header.
  *
  * An assertion is cached with its principal object and sent again for 30 s. A caller with a cached
  * token therefore costs one signature in 30 s. The `jti` identifies the assertion, not the request.
@@ -53,6 +56,8 @@ export function createAssertionSigner({
       scope: principal.scopes.length > 0 ? principal.scopes.join(' ') : undefined,
       roles: principal.roles.length > 0 ? principal.roles : undefined,
       tenant: principal.tenant,
+      sid: principal.session,
+      headers: chosenClaims(principal),
       ...loginClaims(loginOf(principal)),
     })
       .setProtectedHeader({ alg, kid, typ: ASSERTION_TYPE })
@@ -75,4 +80,11 @@ export function createAssertionSigner({
       return signAnew(principal, nowMs)
     },
   }
+}
+
+/** Returns the chosen claims by the lower-case name of their header, encoded as there. */
+function chosenClaims({ headers }: Principal): Readonly<Record<string, string>> | undefined {
+  if (headers === undefined) return undefined
+  const length = headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
+  return length > MAX_CHOSEN_CHARS ? undefined : Object.fromEntries(headers)
 }

@@ -1,11 +1,11 @@
 /** Decisions for other proxies: `import { forwardAuth } from 'portcullis/forward-auth'`. */
 import type { Feature } from '../../gateway/feature.ts'
-import { nameOfRoute } from '../../policy/route.ts'
+import { nameOfRoute, type PolicyRoute } from '../../policy/route.ts'
 import { mistakeAt } from '../../problems/mistake.ts'
 import { withSuggestion } from '../../suggestions/did-you-mean.ts'
 import { parseConfiguration } from '../../validators/configuration.ts'
 import { readVariables } from '../../validators/environment.ts'
-import { BODY_ELSEWHERE, createDecisions } from './decisions.ts'
+import { BODY_ELSEWHERE, createDecisions, needsBody } from './decisions.ts'
 import {
   DEFAULT_HOST,
   DEFAULT_PORT,
@@ -57,6 +57,13 @@ export function forwardAuth(definition: ForwardAuthDefinition = {}): Feature {
     name: 'forwardAuth',
     variables: forwardAuthVariables,
     problems: { [BODY_ELSEWHERE.code]: BODY_ELSEWHERE },
+    remarkOn(route) {
+      const row = route as PolicyRoute
+      if (!needsBody(row)) return undefined
+      return withoutBody.includes(nameOfRoute(row))
+        ? 'for another proxy, inspect and validate do not see the body: the answer says X-Portcullis-Undecided: body'
+        : 'another proxy gets 403 body_elsewhere, because inspect or validate needs the body'
+    },
     conflictsIn: (_, routes) => mistakesInNames(withoutBody, routes as readonly NamedRoute[]),
     create({ policy: { routes, identityHeaders }, config, addressOf, publicUrl }) {
       const { FORWARD_AUTH_HOST: host = DEFAULT_HOST, FORWARD_AUTH_PORT: port = DEFAULT_PORT } =

@@ -157,8 +157,10 @@ function whyNotAuthenticated(
 
 /** What only the gateway adds to the request. The values of credentials are not read. */
 function addedFor(route: PolicyRoute, policy: Policy): Read {
-  const { identityHeaders } = policy
+  const { identityHeaders, features } = policy
+  const remarks = features.flatMap((feature) => feature.remarkOn?.(route) ?? [])
   return {
+    remarks: remarks.length === 0 ? undefined : remarks,
     credentials: credentialsOfRoute(route, policy)?.words,
     identityHeaders:
       identityHeaders.size === 0

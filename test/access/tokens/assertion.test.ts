@@ -99,6 +99,7 @@ describe('the assertion for the origin', () => {
         scope: 'a b',
         roles: ['reader', 'Domain Admins'],
         tenant: 'acme',
+        sid: 's1',
         iat: NOW_SECONDS,
         exp: NOW_SECONDS + 60,
         jti: expect.stringMatching(/^[0-9a-f-]{36}$/),
@@ -107,7 +108,13 @@ describe('the assertion for the origin', () => {
   )
 
   it('omits claims that the caller does not have', async () => {
-    const bare = principal({ client: undefined, tenant: undefined, roles: [], scopes: [] })
+    const bare = principal({
+      client: undefined,
+      tenant: undefined,
+      session: undefined,
+      roles: [],
+      scopes: [],
+    })
     const claims = decodeJwt(await signing().signer.sign(bare))
     expect(Object.keys(claims).sort()).toEqual([
       'aud',
@@ -118,6 +125,36 @@ describe('the assertion for the origin', () => {
       'sub',
       'sub_iss',
     ])
+  })
+
+  it('has the login and the claims that the policy chose, as their headers have them', async () => {
+    const claims = decodeJwt(
+      await signing().signer.sign(
+        principal({
+          login: { acr: 'mfa', amr: ['pwd', 'otp'], authTimeSeconds: NOW_SECONDS - 60 },
+          headers: [
+            ['x-auth-email', 'alice%40example.com'],
+            ['x-auth-groups', 'staff,sales'],
+          ],
+        }),
+      ),
+    )
+    expect(claims).toMatchObject({
+      acr: 'mfa',
+      amr: ['pwd', 'otp'],
+      auth_time: NOW_SECONDS - 60,
+      headers: { 'x-auth-email': 'alice%40example.com', 'x-auth-groups': 'staff,sales' },
+    })
+  })
+
+  it('omits chosen claims that would make the header too large for servers', async () => {
+    const headers: Principal['headers'] = [
+      ['x-auth-email', 'alice%40example.com'],
+      ['x-auth-groups', 'g'.repeat(2_048)],
+    ]
+    const assertion = await signing().signer.sign(principal({ headers }))
+    expect(decodeJwt(assertion)).not.toHaveProperty('headers')
+    expect(assertion.length).toBeLessThan(4_096)
   })
 
   it('is refused by gateways, though the same key signs access tokens [S11, S59]', async () => {
