@@ -329,7 +329,7 @@ const listed = (list: string | undefined) => (list?.trim() === '[]' ? undefined 
 
 /** Throws `Misconfigured` if a variable is set for a feature that the policy does not import. */
 function refuseUnusedSettings(
-  { CLIENTS, ISSUER_CLIENTS, OTLP_ENDPOINT }: GatewayEnv,
+  { CLIENTS, ISSUER_CLIENTS, SIGNAL_TRANSMITTERS, OTLP_ENDPOINT }: GatewayEnv,
   { issuers }: Config,
   { features }: Policy,
 ): void {
@@ -350,6 +350,7 @@ function refuseUnusedSettings(
       ),
       ...unusedSetting(['ISSUERS', index, 'userinfo'], userinfo, ['introspection'], features),
     ]),
+    ...unusedSetting(['SIGNAL_TRANSMITTERS'], listed(SIGNAL_TRANSMITTERS), ['signals'], features),
     ...unusedSetting(['OTLP_ENDPOINT'], OTLP_ENDPOINT, ['otlp'], features),
   ]
   if (mistakes.length > 0) throw new Misconfigured('The environment', mistakes)

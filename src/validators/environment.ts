@@ -130,6 +130,7 @@ export type EnvironmentInput = z.input<EnvironmentSchema> & {
 type FeatureVariable =
   | 'CLIENTS'
   | 'ISSUER_CLIENTS'
+  | 'SIGNAL_TRANSMITTERS'
   | `OTLP_${'ENDPOINT' | 'HEADERS' | 'SAMPLE_RATIO'}`
   | `OPENFGA_${'URL' | 'STORES' | 'TOKEN'}`
   | `AUTHZEN_${'URLS' | 'TOKEN' | 'CONTEXT'}`

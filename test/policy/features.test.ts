@@ -1,10 +1,12 @@
 /** Opt-in features: what a policy does not import is absent, and a setting of it is a mistake. */
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { authorizationCode } from '../../src/features/authorization-code/index.ts'
 import { authorizationServer } from '../../src/features/authorization-server/index.ts'
 import { openapi } from '../../src/features/openapi/index.ts'
 import { operators } from '../../src/features/operators/index.ts'
 import { otlp } from '../../src/features/otlp/index.ts'
+import { signIn } from '../../src/features/sign-in/index.ts'
 import {
   composeServices,
   createGateway,
@@ -111,6 +113,38 @@ describe('the authorization server', () => {
         "import { authorizationServer } from 'portcullis/authorization-server'",
     )
     composeServices(env, withServer)
+  })
+
+  test('SIGNAL_TRANSMITTERS without signals() is a mistake that names the import', () => {
+    const issuer = 'https://login.example.com'
+    const SIGNAL_TRANSMITTERS = JSON.stringify([{ issuer, authorization: 'Bearer of the test' }])
+    expect(() => composeServices({ ...signing, SIGNAL_TRANSMITTERS }, policyWith({}))).toThrow(
+      "SIGNAL_TRANSMITTERS: needs signals() in the policy's features; import { signals } from 'portcullis/signals'",
+    )
+    composeServices({ ...signing, SIGNAL_TRANSMITTERS: '[]' }, policyWith({}))
+  })
+
+  test('with the profile fapi2, clients that register themselves are a mistake', () => {
+    const compose = (definition: Parameters<typeof authorizationCode>[0]) => {
+      const provider = { issuer: 'https://login.example.com', audience: 'https://gateway.test' }
+      const client = { issuer: provider.issuer, id: 'a', secret: 's', signIn: { name: 'Example' } }
+      const features = [
+        authorizationServer({ profile: 'fapi2' }),
+        signIn(),
+        authorizationCode(definition),
+      ]
+      const env = {
+        ...signing,
+        ISSUERS: JSON.stringify([provider]),
+        ISSUER_CLIENTS: JSON.stringify([client]),
+      }
+      return composeServices(env, policyWith({ features }))
+    }
+    compose({})
+    for (const field of ['registration', 'documents'] as const)
+      expect(() => compose({ [field]: field === 'documents' ? {} : true })).toThrow(
+        `features.authorizationCode.${field}: such clients have no key, so the profile fapi2 refuses them`,
+      )
   })
 
   test('with the profile fapi2, a configured client that acts for users by a secret is a mistake', () => {

@@ -20,7 +20,11 @@ import {
   REGISTRATION_PATH,
 } from '../authorization-server/metadata.ts'
 import { createClientRegistry } from '../authorization-server/redis/clients.ts'
-import { type ConfiguredClient, clientsOf } from '../authorization-server/schemas/client.ts'
+import {
+  type ConfiguredClient,
+  clientsOf,
+  type SecurityProfile,
+} from '../authorization-server/schemas/client.ts'
 import { clientAgreement } from '../authorization-server/schemas/new-client.ts'
 import { SIGNED_IN } from '../sign-in/signed-in.ts'
 import { createAuthorizationEndpoint } from './authorization-endpoint.ts'
@@ -111,6 +115,24 @@ function refuseIncomplete({ config }: FeatureParts): void {
   parseConfiguration('The environment', configuredAgreement, clientsOf(config), ['CLIENTS'])
 }
 
+/** Throws `Misconfigured` for ways to become a client that the profile of the server never lets log in. */
+function refuseUnusable(
+  { registration, documents }: AuthorizationCodeDefinition,
+  profile: SecurityProfile | undefined,
+): void {
+  if (profile === undefined) return
+  const mistakes = Object.entries({ registration, documents }).flatMap(([field, value]) =>
+    value === undefined || value === false
+      ? []
+      : mistakeAt(
+          'conflict',
+          ['features', 'authorizationCode', field],
+          `such clients have no key, so the profile ${profile} refuses them`,
+        ),
+  )
+  if (mistakes.length > 0) throw new Misconfigured('The policy', mistakes)
+}
+
 function createCodeFlow(
   definition: AuthorizationCodeDefinition & { readonly sessionSeconds: number },
   parts: FeatureParts,
@@ -163,6 +185,7 @@ function createCodeFlow(
       acceptsAssertions: assertions !== undefined,
     }),
     endpoints(options, authenticate) {
+      refuseUnusable(definition, options.profile)
       const { store } = options
       const { users, renderPage } = requireSignIn(parts)
       const endpoint = createAuthorizationEndpoint({

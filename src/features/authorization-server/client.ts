@@ -3,6 +3,7 @@
 import * as z from 'zod/mini'
 import type { Principal } from '../../access/principal.ts'
 import { principalOfGrant } from '../../access/tokens/access-grant.ts'
+import { createExchange } from '../../isolate/exchange.ts'
 import { integer } from '../../validators/schema-parts.ts'
 import { clientMembers, type GRANT_TYPES, type SecurityProfile } from './schemas/client.ts'
 import type { NewClient } from './schemas/new-client.ts'
@@ -116,6 +117,21 @@ export function followsFapi(
   if (client.profile === 'fapi2') return true
   return profile === 'fapi2' && client.grants.some((grant) => grant !== 'client_credentials')
 }
+
+/**
+ * Returns why a client that acts for users could never log in. Undefined: it can. A server with the profile
+ * accepts neither a secret of it nor no credential.
+ */
+export const unusableWithout = (
+  client: Pick<Client, 'profile' | 'grants' | 'jwks'>,
+  profile: SecurityProfile | undefined,
+): string | undefined =>
+  client.jwks === undefined && followsFapi(client, profile)
+    ? `is missing; with the profile ${profile}, clients that act for users authenticate by private_key_jwt`
+    : undefined
+
+/** The security profile of the authorization server, for the operators who create its clients. */
+export const SERVER_PROFILE = createExchange<SecurityProfile>()
 
 /** Returns the principal of a client for the audit trail, before any token exists. */
 export function principalOfClient({ id, tenant, roles }: Client, issuer: string): Principal {

@@ -13,7 +13,7 @@ import { listTenantIssuers } from '../../gateway/tenant-issuers.ts'
 import { mistakeAt } from '../../problems/mistake.ts'
 import { parseConfiguration } from '../../validators/configuration.ts'
 import { createAuthorizationServer } from './authorization-server.ts'
-import { followsFapi } from './client.ts'
+import { SERVER_PROFILE, unusableWithout } from './client.ts'
 import { CODE_FLOW } from './code-flow.ts'
 import { profileMetadata } from './metadata.ts'
 import type { AuthorizationServerOptions } from './options.ts'
@@ -57,6 +57,7 @@ export function authorizationServer(definition: AuthorizationServerDefinition = 
       const { signingKeys } = parts.config
       if (signingKeys === undefined) return {}
       refuseUnusable(clientsOf(parts.config), profile)
+      if (profile !== undefined) SERVER_PROFILE.offer(parts, profile)
       return { apps: () => createApps(parts, signingKeys.keys, profile), issuesTokens: true }
     },
   }
@@ -67,15 +68,10 @@ function refuseUnusable(
   clients: readonly ConfiguredClient[],
   profile: SecurityProfile | undefined,
 ): void {
-  const mistakes = clients.flatMap((client, index) =>
-    client.jwks === undefined && followsFapi(client, profile)
-      ? mistakeAt(
-          'missing',
-          ['CLIENTS', index, 'jwks'],
-          `is missing; with the profile ${profile}, clients that act for users authenticate by private_key_jwt`,
-        )
-      : [],
-  )
+  const mistakes = clients.flatMap((client, index) => {
+    const message = unusableWithout(client, profile)
+    return message === undefined ? [] : mistakeAt('missing', ['CLIENTS', index, 'jwks'], message)
+  })
   if (mistakes.length > 0) throw new Misconfigured('The environment', mistakes)
 }
 

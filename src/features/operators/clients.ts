@@ -12,7 +12,12 @@ import {
 import { describe } from '../../validators/checks.ts'
 import { pageSize } from '../../validators/page.ts'
 import { integer, wholeNumber } from '../../validators/schema-parts.ts'
-import { type Client, GRANT_TYPES, newClientSchema } from '../authorization-server/client.ts'
+import {
+  type Client,
+  GRANT_TYPES,
+  newClientSchema,
+  unusableWithout,
+} from '../authorization-server/client.ts'
 import type { AdminContext } from './context.ts'
 import { ownGrantOf, refuseBeyond } from './grant.ts'
 
@@ -117,7 +122,7 @@ export function clientCalls(context: AdminContext): AdminCall[] {
       summary: 'Create an OAuth client',
       description:
         'The response contains the secret; the gateway stores only its hash. A client with `jwks` ' +
-        'has no secret, nor has a public client. A client with operator permissions that the caller does not have is ' +
+        'has no secret, nor has a public client. With the profile `fapi2` of the server, clients that act for users need `jwks`. A client with operator permissions that the caller does not have is ' +
         'refused (403).',
       body: newClientSchema,
       example: { name: 'billing', grants: ['client_credentials'], roles: ['reader'] },
@@ -127,6 +132,8 @@ export function clientCalls(context: AdminContext): AdminCall[] {
       async handle({ body, operator, scope, changed }) {
         refuseBeyond(operator, ownGrantOf(body), context)
         refuseUnsigned(body.tokenAlgorithm)
+        const unusable = unusableWithout(body, context.serverProfile())
+        if (unusable !== undefined) throw inputRefused('body', '/jwks', unusable)
         const tenant = selectTenant(scope, body.tenant)
         const { client, secret } = await clients.create({ ...body, tenant })
         changed('client.create', client.id)

@@ -16,10 +16,13 @@ import type { PolicyLimit } from '../../policy/policy.ts'
 import type { CallFrame } from '../../routes/admin/frame.ts'
 import type { ClientRegistry } from '../authorization-server/client.ts'
 import type { GrantStore } from '../authorization-server/grant-store.ts'
+import type { SecurityProfile } from '../authorization-server/schemas/client.ts'
 import type { PlanAssignments, PlansOfKeys } from '../plans/assignment.ts'
 
 export interface AdminContext extends CallFrame {
   readonly clients: ClientRegistry
+  /** Returns the security profile of the authorization server. Undefined: none. */
+  readonly serverProfile: () => SecurityProfile | undefined
   readonly apiKeys: ApiKeys
   readonly revocations: RevocationLog
   readonly bulkRevocation: Pick<Revocations, 'revokeBefore'>

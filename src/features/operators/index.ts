@@ -28,6 +28,7 @@ import { OPERATOR_PERMISSIONS } from '../../routes/admin/permissions.ts'
 import { parseConfiguration } from '../../validators/configuration.ts'
 import { DEFAULT_SCOPE_USE } from '../../validators/issuer.ts'
 import { wholeNumber } from '../../validators/schema-parts.ts'
+import { SERVER_PROFILE } from '../authorization-server/client.ts'
 import { createClientRegistry } from '../authorization-server/redis/clients.ts'
 import { createGrantStore } from '../authorization-server/redis/grant-store.ts'
 import { clientsOf, clientVariables } from '../authorization-server/schemas/client.ts'
@@ -133,6 +134,7 @@ function createContext(parts: FeatureParts, endedSeconds: number): AdminContext 
     // The gateway vouches for API keys, even without signing keys.
     tenantIssuers: listTenantIssuers(policy, config),
     issuers: [...new Set([...config.issuers.map(({ issuer }) => issuer), publicUrl])],
+    serverProfile: () => SERVER_PROFILE.of(parts),
     clients: createClientRegistry({ redis, configured: clients, publicUrl, now }),
     apiKeys: createApiKeys({ redis, publicUrl, now, endedSeconds }),
     revocations: createRevocationLog(redis, now),

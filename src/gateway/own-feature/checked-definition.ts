@@ -7,7 +7,7 @@ import { issuesOf, mistakeOf } from '../../validators/configuration.ts'
 import type { ListedFeature } from '../../validators/feature.ts'
 import { PERMISSION } from '../../validators/names.ts'
 import { METHODS } from '../../validators/policy.ts'
-import { zodSchema } from '../../validators/strictness.ts'
+import { dropsUnknownKeys, zodSchema } from '../../validators/strictness.ts'
 import type { Feature } from '../feature.ts'
 import type { Declared, FeatureCall, FeatureRoute } from './declaration.ts'
 import { FEATURE_NAME, isReserved, kebab, snake, sourceOf, upper } from './names.ts'
@@ -66,11 +66,20 @@ const metricSchema = z.strictObject({
       ),
   ),
 })
+const strict = zodSchema.check(
+  z.refine((schema) => !dropsUnknownKeys(schema), {
+    error: 'drops unknown keys; use z.strictObject, or z.looseObject to let them pass',
+    abort: true,
+  }),
+)
+const strictObject = strict.check(
+  z.refine(({ _zod: { def } }) => def.type === 'object', 'must be a z.strictObject'),
+)
 const described = {
   method: z.enum(METHODS),
-  params: z.optional(zodSchema),
-  query: z.optional(zodSchema),
-  body: z.optional(zodSchema),
+  params: z.optional(strictObject),
+  query: z.optional(strictObject),
+  body: z.optional(strict),
   summary: text(120),
   description: z.optional(z.string()),
   response: text(300),

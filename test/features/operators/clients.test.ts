@@ -1,7 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { authorizationServer } from '../../../src/features/authorization-server/index.ts'
+import { operators } from '../../../src/features/operators/index.ts'
 import { createKey } from '../../harness/issuer.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { policyOf, startGateway, type TestGateway } from './gateway.ts'
 
 const CONFIGURED = randomUUID()
 const hash = createHash('sha256').update('a secret of the configuration').digest('base64url')
@@ -187,5 +189,34 @@ test('a token issued between two revocations of a client in one second is refuse
     expect((await gateway.call(body.access_token, 1)).status).toBe(401)
     await gateway.admin('DELETE', `/revocations/${again.body.id}`)
     expect((await gateway.call(body.access_token, 1)).status).toBe(200)
+  }
+})
+
+test('under the profile fapi2, operators create no client that could never log in', async () => {
+  const fapi = await startGateway({
+    policy: policyOf({
+      features: [authorizationServer({ profile: 'fapi2' }), operators()],
+    }),
+  })
+  try {
+    const redirectUris = ['https://app.example.com/callback']
+    const acting = { grants: ['authorization_code', 'refresh_token'], redirectUris }
+    const withKeys = { jwks: { keys: [(await createKey('client')).publicJwk] } }
+    const post = (body: object) => fapi.admin('POST', '/clients', { name: 'bank', ...body })
+    for (const body of [
+      acting,
+      { ...acting, public: true },
+      { grants: ['urn:ietf:params:oauth:grant-type:token-exchange'] },
+    ]) {
+      const { status, body: problem } = await post(body)
+      expect([status, problem.errors?.[0]?.path]).toEqual([422, '/jwks'])
+      expect(problem.errors?.[0]?.message).toContain('private_key_jwt')
+    }
+    expect((await fapi.admin('GET', '/clients')).body.clients).toEqual([])
+    expect((await post({ ...acting, ...withKeys })).body.authentication).toBe('private_key_jwt')
+    const machine = await post({ grants: ['client_credentials'] })
+    expect([machine.status, machine.body.clientSecret]).toEqual([201, expect.any(String)])
+  } finally {
+    await fapi.close()
   }
 })

@@ -35,7 +35,7 @@ const ADDRESS = '192.0.2.1'
 
 /** Returns the test policy with other relations, or other tenant issuers. */
 export const policyOf = (
-  changed: Pick<PolicyDefinition<string, string>, 'relations' | 'tenantIssuers'>,
+  changed: Pick<PolicyDefinition<string, string>, 'relations' | 'tenantIssuers' | 'features'>,
 ) =>
   definePolicy({
     abuse: { exempt: [ADDRESS] },

@@ -50,6 +50,35 @@ test.each<[string, object, string]>([
     'features.operators.name: is reserved for the gateway',
   ],
   ['an unknown member', { stages: [] }, 'features.door: Unrecognized key: "stages"'],
+  ...(['operatorCalls', 'routes'] as const).flatMap((slot) =>
+    (['params', 'query', 'body'] as const).map((part): [string, object, string] => [
+      `${part} of ${slot} that drops unknown keys`,
+      {
+        [slot]: {
+          open: {
+            ...{ method: 'POST', summary: 'Open', response: 'Opened.' },
+            ...(slot === 'routes'
+              ? { path: '/-/door', anonymous: true }
+              : { path: '/door', permission: 'portcullis:door:open' }),
+            [part]: z.object({ id: z.string() }),
+          },
+        },
+      },
+      `features.door.${slot}.open.${part}: drops unknown keys; use z.strictObject`,
+    ]),
+  ),
+  [
+    'a query that is no object',
+    {
+      routes: {
+        open: {
+          ...{ method: 'GET', path: '/-/door', anonymous: true, summary: 'Open' },
+          ...{ response: 'Opened.', query: z.string() },
+        },
+      },
+    },
+    'features.door.routes.open.query: must be a z.strictObject',
+  ],
   ['create that is no function', { create: 1 }, 'features.door.create: must be a function'],
   [
     'a status that a dependency causes',
