@@ -13,7 +13,7 @@ import { drainOnRefusal } from '../middleware/drain-on-refusal.ts'
 import { inOrder, type StageWatch, stage, watched } from '../middleware/in-order.ts'
 import { inspect } from '../middleware/inspect.ts'
 import { leaveAuthorization } from '../middleware/leave-authorization.ts'
-import { createStreamWatch, watchHandlers } from '../middleware/open-stream.ts'
+import { createStreamWatch, watchHandlers, watchOwn } from '../middleware/open-stream.ts'
 import { problemHandler } from '../middleware/problem-handler.ts'
 import { createReadmission } from '../middleware/readmit.ts'
 import { refuseLookAlikes } from '../middleware/refuse-look-alikes.ts'
@@ -102,7 +102,13 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
   const stageParts = { admission, violations, references, explains }
   /** Returns what the features add to a route, in the order of the policy. */
   const stagesOf = (route: PolicyRoute): readonly RouteStages[] =>
-    contributions.flatMap((each) => each.stagesOf?.(route, stageParts) ?? [])
+    contributions.flatMap(
+      (each) =>
+        each.stagesOf?.(route, {
+          ...stageParts,
+          watchOwn: watchOwn(createWatch(route), runtime.watch),
+        }) ?? [],
+    )
   const preflightFeature = contributions.find((each) => each.preflightOf)
   const dispatch = contributions.find((each) => each.dispatch)?.dispatch
 
@@ -120,6 +126,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
         recheckMs: (route.recheckSeconds ?? runtime.recheckSeconds) * 1_000,
         graceMs: (route.recheckGraceSeconds ?? DEFAULT_RECHECK_GRACE_SECONDS) * 1_000,
         finishes: route.finishDownloads === true,
+        demand: route.authentication,
       },
       readmission:
         route.relation === undefined ? undefined : createReadmission(readmissionOptions(route)),

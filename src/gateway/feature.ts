@@ -10,6 +10,7 @@ import type { Breakers } from '../isolate/breakers.ts'
 import type { SpanTally, Tally } from '../isolate/tally.ts'
 import type { AdmitOptions } from '../middleware/admit.ts'
 import type { GatewayVariables } from '../middleware/context.ts'
+import type { WatchOwn } from '../middleware/open-stream.ts'
 import type { FeatureMetrics } from '../observability/metrics/catalogue.ts'
 import type { Origin, OriginRequest } from '../origin/origin.ts'
 import type { Policy, PolicyRoute } from '../policy/policy.ts'
@@ -110,6 +111,8 @@ export type App = Hono<{ Variables: GatewayVariables }>
 export interface StageParts extends Pick<Core, 'admission' | 'violations' | 'references'> {
   /** Whether the stage must change nothing. */
   readonly explains: boolean
+  /** For responses of a stage itself. */
+  readonly watchOwn: WatchOwn
 }
 
 /** What a feature adds to a gateway. */
@@ -138,7 +141,7 @@ export interface Contribution {
   /** Returns the stages of a route. Undefined: the feature has none for it. */
   stagesOf?(route: PolicyRoute, parts: StageParts): RouteStages | undefined
   /** Creates the handler of OPTIONS for the path of a route. Of several features, the first one counts. */
-  preflightOf?(route: PolicyRoute, parts: StageParts): MiddlewareHandler
+  preflightOf?(route: PolicyRoute, parts: Omit<StageParts, 'watchOwn'>): MiddlewareHandler
   /** Connects the origins. Of several features, the first one counts. Default: that of the environment. */
   readonly connect?: (connections: Connections) => ConnectedOrigin
   /** A further listener of the server. A gateway on another runtime than Node refuses to start. */

@@ -63,6 +63,18 @@ export const watchHandlers = (
     if (response !== c.res) replaceResponse(c, response)
   }
 
+/** Returns the response that a stage gives in place of the origin. It ends with the rights of its caller. */
+export type WatchOwn = (c: Context, response: Response) => Response
+
+export const watchOwn =
+  (watchStream: StreamWatch, watch: StreamRuntime['watch']): WatchOwn =>
+  (c: Context<{ Variables: Partial<GatewayVariables> }>, response) => {
+    // Before its admission, a request has no rights that could end.
+    if (!c.get('portcullis.principal') || isComplete(response.headers)) return response
+    const stream = watchStream(c)
+    return stream === undefined ? response : watchAnswer(response, stream, c.req.method, watch)
+  }
+
 /** Returns the stream of a request that is admitted now. Undefined: nothing ends it. */
 export type StreamWatch = (c: Context) => OpenStream | undefined
 

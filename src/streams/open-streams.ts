@@ -1,6 +1,6 @@
 /**
- * Ends open responses and WebSockets when the token of their caller expires, and soon after the caller
- * is no longer admitted.
+ * Ends open responses and WebSockets when the token of their caller expires or its login is too old for the
+ * route, and soon after the caller is no longer admitted.
  */
 
 import type { Principal } from '../access/principal.ts'

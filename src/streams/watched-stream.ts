@@ -1,7 +1,9 @@
 /** One open response or WebSocket, and when it ends. */
 
 import type { Principal } from '../access/principal.ts'
+import { loginEndMs } from '../access/tokens/login.ts'
 import { Denied, type ProblemError } from '../errors.ts'
+import type { LoginDemand } from '../problems/step-up.ts'
 import { DEFAULT_CLOCK_TOLERANCE_SECONDS } from '../validators/issuer.ts'
 
 /** How the streams of one route are checked. */
@@ -15,6 +17,8 @@ export interface StreamTerms {
   readonly graceMs: number
   /** Whether a download that makes progress may finish. */
   readonly finishes: boolean
+  /** What the login of the caller must be: a stream ends when it gets too old. Default: any. */
+  readonly demand?: LoginDemand | undefined
 }
 
 export interface StreamCaller {
@@ -99,6 +103,8 @@ export class WatchedStream implements OpenStream {
   readonly admittedMs: number
   readonly intervalMs: number
   readonly endMs: number
+  /** Why it ends at this time. */
+  readonly endError: ProblemError
   readonly #timers: StreamTimers
   ended: ProblemError | undefined
   finishes: boolean
@@ -117,7 +123,12 @@ export class WatchedStream implements OpenStream {
     this.#timers = timers
     this.finishes = request.terms.finishes
     this.intervalMs = request.terms.recheckMs * INTERVAL_PART
-    this.endMs = endMsOf(request.principal, admittedMs)
+    const { principal } = request
+    const { demand = {} } = request.terms
+    const expiryMs = endMsOf(principal, admittedMs)
+    const loginMs = loginEndMs(principal, demand)
+    this.endMs = Math.min(expiryMs, loginMs)
+    this.endError = loginMs < expiryMs ? tooOld(principal, demand) : EXPIRED
     const checkMs = this.intervalMs === 0 ? Number.POSITIVE_INFINITY : admittedMs + this.intervalMs
     this.nextMs = Math.min(this.endMs, checkMs)
   }
@@ -191,6 +202,14 @@ export class WatchedStream implements OpenStream {
   }
 }
 
+/** As `stepUp` refuses the next request. */
+const tooOld = ({ signIn }: Principal, demand: LoginDemand): Denied =>
+  new Denied(
+    signIn === undefined
+      ? { code: 'insufficient_user_authentication', check: 'auth_time_old', demand }
+      : { code: 'sign_in_required', check: 'step_up', demand },
+  )
+
 const EXPIRED = new Denied({ code: 'token_rejected', check: 'exp' })
 
 /**
@@ -204,10 +223,10 @@ function endMsOf({ expiresAtSeconds }: Principal, nowMs: number): number {
 
 /** Returns why a stream must end now. */
 export function findEnd(
-  { endMs, group, request }: WatchedStream,
+  { endMs, endError, group, request }: WatchedStream,
   nowMs: number,
 ): ProblemError | undefined {
-  if (nowMs >= endMs) return EXPIRED
+  if (nowMs >= endMs) return endError
   if (group?.refusal !== undefined) return group.refusal
   const failingMs = nowMs - (group?.failingSinceMs ?? nowMs)
   return group?.failure !== undefined && failingMs >= request.terms.graceMs

@@ -94,6 +94,30 @@ describe.each(RUNTIMES)('on %s [S79]', (runtime) => {
     expect(lasting.webSocket.socket.readyState).toBe(1)
   })
 
+  test('streams of a route that demands a recent login end when the login is too old', async () => {
+    const endSeconds = nowSeconds() + 2
+    const token = await gateway.token({ auth_time: endSeconds - 60 })
+    const opened = [
+      await gateway.open('/recent/whole', token),
+      await gateway.open('/recent/events', token),
+    ]
+    const socket = await gateway.openSocket('/recent/events', token)
+    const other = await gateway.open('/events', token)
+    onTestFinished(() => other.leave())
+    const { code, reason, atMs } = await socket.closed
+    expect([code, reason]).toEqual([1008, 'insufficient_user_authentication'])
+    expect(atMs).toBeGreaterThanOrEqual(endSeconds * 1_000)
+    for (const stream of opened) {
+      await stream.ended
+      expect(stream.text()).toMatch(/^HTTP\/1\.1 200 /)
+      expect(isComplete(stream.text())).toBe(false)
+    }
+    const length = stillOpen(other)
+    await expect.poll(() => stillOpen(other)).toBeGreaterThan(length)
+    const again = await gateway.open('/recent/whole', token)
+    expect(again.text()).toMatch(/^HTTP\/1\.1 401 /)
+  })
+
   test('every stream ends soon after each kind of revocation and ban, and others stay open', async () => {
     const { rest, revocations } = gateway
     const at = () => ({ atSeconds: Date.now() / 1_000, ttlSeconds: 600 })

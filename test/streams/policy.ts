@@ -26,6 +26,7 @@ export const streamPolicy = (maxStalenessMs = 0) =>
       { ...get, ...checked, path: '/never/events', recheckSeconds: 0 },
       { ...get, permission: 'events:read', path: '/default/events' },
       { ...get, permission: 'events:read', path: '/two/events', recheckSeconds: 2 },
+      { ...get, ...checked, path: '/recent/:name', authentication: { maxAgeSeconds: 60 } },
       { ...get, anonymous: true, path: '/public/events', recheckSeconds: 1 },
       ...mcp({ ...checked, path: '/mcp', tools: { wait: true } }),
     ],

@@ -101,3 +101,15 @@ export const unmetByCaller = (
   nowMs: number,
 ): UnmetDemand | undefined =>
   unmetBy(signIn ?? login, demand, nowMs, signIn === undefined ? 0 : TOLERANCE_SECONDS)
+
+/**
+ * Returns when the login of a caller that was admitted gets too old for a demand, in milliseconds since the
+ * epoch. Infinity: never.
+ */
+export function loginEndMs({ signIn, login }: Principal, { maxAgeSeconds }: LoginDemand): number {
+  const { authTimeSeconds } = signIn ?? login ?? {}
+  if (maxAgeSeconds === undefined || authTimeSeconds === undefined) return Number.POSITIVE_INFINITY
+  const toleranceSeconds = signIn === undefined ? 0 : TOLERANCE_SECONDS
+  // Ages are compared in whole seconds.
+  return (authTimeSeconds + maxAgeSeconds + toleranceSeconds + 1) * 1_000
+}

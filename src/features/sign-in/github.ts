@@ -6,14 +6,14 @@ import { issuerRules } from '../../access/tokens/issuer-rules.ts'
 import { issuerFor } from '../../access/tokens/issuer-uses.ts'
 import { Denied, Unavailable } from '../../errors.ts'
 import { parseStrictJson } from '../../http/strict-json.ts'
-import { authenticateRequest } from '../introspection/client-authentication.ts'
 import { callbackPathOf } from './callback.ts'
 import { nameIn } from './contacts.ts'
 import type { ExpectedLogin, Provider, ProviderOptions } from './provider.ts'
-import { boundedFetch, classifyFailure, clientRefused } from './provider-call.ts'
+import { classifyFailure, clientRefused } from './provider-call.ts'
+import { CALL_TIMEOUT_MS, createProviderClient } from './provider-client.ts'
 import { signInRefused } from './refused.ts'
 import { createSeal } from './seal.ts'
-import { readTokenResponse, type TokenResponse } from './token-response.ts'
+import type { TokenResponse } from './token-response.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -22,8 +22,6 @@ const GITHUB = 'https://github.com'
 const GITHUB_API = 'https://api.github.com'
 /** The id and the name of the user, and its addresses. */
 const SCOPE = 'read:user user:email'
-/** Of one call. */
-const CALL_TIMEOUT_MS = 5_000
 const MAX_RESPONSE_BYTES = 65_536
 const MAX_JSON_DEPTH = 16
 const API_HEADERS = {
@@ -56,35 +54,14 @@ export function createGitHub({
     authorization_endpoint: `${issuer}/login/oauth/authorize`,
     token_endpoint: `${issuer}/login/oauth/access_token`,
   }
-  const client: oauth.Client = { client_id: credentials.id }
+  const oauthClient = createProviderClient({ client: credentials, issuer: config, publicUrl, now })
   const rules = issuerRules(issuerFor(config, { use: 'id_token', client: credentials.id, require }))
-  const authentication: oauth.ClientAuth = async (_as, _client, body, headers) => {
-    const { headers: fields, form } = await authenticateRequest(credentials, now())
-    for (const [name, value] of Object.entries(form)) body.set(name, value)
-    for (const [name, value] of Object.entries(fields)) headers.set(name, value)
-  }
-  const options = () => ({
-    [oauth.customFetch]: boundedFetch,
-    [oauth.allowInsecureRequests]: issuer.startsWith('http:'),
-    signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
-  })
-
   async function exchange(
     response: URLSearchParams,
-    { state, verifier, callbackPath }: ExpectedLogin,
+    expected: ExpectedLogin,
   ): Promise<TokenResponse> {
     try {
-      const parameters = oauth.validateAuthResponse(as, client, response, state)
-      const answer = await oauth.authorizationCodeGrantRequest(
-        as,
-        client,
-        authentication,
-        parameters,
-        publicUrl + callbackPath,
-        verifier,
-        options(),
-      )
-      return await readTokenResponse(as, client, answer)
+      return await oauthClient.exchange(as, response, expected)
     } catch (error) {
       // GitHub's name for `invalid_grant`. Its other errors are about the client.
       if (error instanceof oauth.ResponseBodyError && error.error === 'bad_verification_code')

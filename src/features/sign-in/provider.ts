@@ -11,13 +11,13 @@ import { createKeySet } from '../../access/tokens/verifier.ts'
 import { Denied, Unavailable } from '../../errors.ts'
 import { type IssuerConfig, idTokenAlgorithmOf, mediaType } from '../../validators/issuer.ts'
 import type { IssuerClient } from '../../validators/issuer-client.ts'
-import { authenticateRequest } from '../introspection/client-authentication.ts'
 import { authorizationUrl } from './authorization-request.ts'
 import { callbackPathOf, namesItself } from './callback.ts'
 import { contactsIn, nameIn, type VerifiedContacts } from './contacts.ts'
 import { createIdTokenVerifier } from './id-token.ts'
 import { type LogoutToken, logoutIn } from './logout-token.ts'
-import { boundedFetch, classifyFailure, unavailable } from './provider-call.ts'
+import { classifyFailure, unavailable } from './provider-call.ts'
+import { CALL_TIMEOUT_MS, createProviderClient } from './provider-client.ts'
 import { createProviderMetadata } from './provider-metadata.ts'
 import { signInRefused } from './refused.ts'
 import { CALLBACK_PATH, type SignInDemand } from './return-path.ts'
@@ -123,8 +123,6 @@ export interface ProviderOptions {
   readonly now: () => number
 }
 
-/** Of one call to the provider. */
-const CALL_TIMEOUT_MS = 5_000
 /** Common servers accept addresses of 8 KB. */
 const MAX_HINT_CHARACTERS = 4_096
 /** Refreshed when this part of the access token's life has passed. */
@@ -153,7 +151,6 @@ export function createProvider({
   now,
 }: ProviderOptions): Provider {
   const { issuer } = config
-  const issuerUrl = new URL(issuer)
   const algorithm = idTokenAlgorithmOf(config)
   const keySet = createKeySet({ ...config, algorithms: [algorithm] }, now, { watch })
   const idTokens = createIdTokenVerifier({ config, keySet, settings, client: credentials.id, now })
@@ -165,26 +162,16 @@ export function createProvider({
     mode: settings.userInfo,
     timeoutMs: CALL_TIMEOUT_MS,
   })
-  const client: oauth.Client = {
-    client_id: credentials.id,
-    [oauth.clockTolerance]: config.clockTolerance,
-  }
-  const authentication: oauth.ClientAuth = async (_as, _client, body, headers) => {
-    const { headers: fields, form } = await authenticateRequest(credentials, now())
-    for (const [name, value] of Object.entries(form)) body.set(name, value)
-    for (const [name, value] of Object.entries(fields)) headers.set(name, value)
-  }
-
-  const options = () => ({
-    [oauth.customFetch]: boundedFetch,
-    // Only for a provider on this machine, in development: `privateUrl` has checked the issuer.
-    [oauth.allowInsecureRequests]: issuerUrl.protocol === 'http:',
-    signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+  const { client, authentication, callOptions, exchange } = createProviderClient({
+    client: credentials,
+    issuer: config,
+    publicUrl,
+    now,
   })
 
   const metadata = createProviderMetadata({
     issuer,
-    callOptions: options,
+    callOptions,
     timeoutMs: CALL_TIMEOUT_MS,
     now,
   })
@@ -245,12 +232,12 @@ export function createProvider({
       }
       return authorizationUrl({
         ...{ as, client, authentication, parameters, settings },
-        callOptions: options,
+        callOptions,
       })
     },
 
     async complete(response, expected, waitUntil) {
-      const { state, nonce, verifier, maxAgeSeconds, acr, callbackPath } = expected
+      const { nonce, maxAgeSeconds, acr, callbackPath } = expected
       // Metadata that changes during a login must not make a shared callback accept a response of any
       // provider.
       const mustNameItself =
@@ -259,17 +246,7 @@ export function createProvider({
       const as = await metadata.last()
       let tokens: TokenResponse
       try {
-        const parameters = oauth.validateAuthResponse(as, client, response, state)
-        const answer = await oauth.authorizationCodeGrantRequest(
-          as,
-          client,
-          authentication,
-          parameters,
-          publicUrl + callbackPath,
-          verifier,
-          options(),
-        )
-        tokens = await readTokenResponse(as, client, answer)
+        tokens = await exchange(as, response, expected)
       } catch (error) {
         throw classifyFailure(error, issuer)
       }
@@ -307,7 +284,7 @@ export function createProvider({
           client,
           authentication,
           refreshToken,
-          options(),
+          callOptions(),
         )
         tokens = await readTokenResponse(as, client, answer)
       } catch (error) {

@@ -245,7 +245,7 @@ function contributionOf(
   return {
     operatorCalls: [ownCalls(name, { operatorCalls, problems }, created.operatorCalls ?? {})],
     calls: () => ownRoutes(name, { routes, problems }, created.routes ?? {}, policy),
-    stagesOf(route, { explains }): RouteStages | undefined {
+    stagesOf(route, { explains, watchOwn }): RouteStages | undefined {
       const stages = atStart(name, 'stagesOf', () => created.stagesOf?.(route, { explains }))
       if (stages === undefined) return undefined
       for (const [position, one] of Object.entries(stages)) {
@@ -258,7 +258,7 @@ function contributionOf(
       return Object.fromEntries(
         POSITIONS.flatMap((position) => {
           const one = stages[position]
-          return one === undefined ? [] : [[position, [ownStage(name, one)]]]
+          return one === undefined ? [] : [[position, [ownStage(name, one, watchOwn)]]]
         }),
       )
     },

@@ -2,6 +2,7 @@
 import type { Context, MiddlewareHandler } from 'hono'
 import { Misconfigured, ProblemError } from '../../errors.ts'
 import { type DescribeStage, type Stage, stage } from '../../middleware/in-order.ts'
+import type { WatchOwn } from '../../middleware/open-stream.ts'
 import type { FeatureStage } from './declaration.ts'
 
 /**
@@ -18,7 +19,7 @@ export function defectOf(thrown: unknown): Error {
 }
 
 /** Returns the stage of a feature, with the feature's name. */
-export function ownStage(name: string, { run, describe }: FeatureStage): Stage {
+export function ownStage(name: string, { run, describe }: FeatureStage, watchOwn: WatchOwn): Stage {
   const guarded: MiddlewareHandler = async function ownStage(c, next) {
     let rest: Promise<void> | undefined
     let isOver = false
@@ -39,7 +40,7 @@ export function ownStage(name: string, { run, describe }: FeatureStage): Stage {
     }
     if (rest === undefined && !(answer instanceof Response))
       throw new TypeError('a stage neither called next nor returned a response')
-    return rest === undefined && answer instanceof Response ? answer : undefined
+    return rest === undefined && answer instanceof Response ? watchOwn(c, answer) : undefined
   }
   return stage(name, guarded, describe && safely(describe))
 }

@@ -18,6 +18,16 @@ import {
 const handled: string[] = []
 let cancelled = 0
 
+const events = () =>
+  new Response(
+    new ReadableStream({
+      start: (controller) => controller.enqueue(new TextEncoder().encode('data: 1\n\n')),
+      cancel() {
+        cancelled += 1
+      },
+    }),
+    { headers: { 'Content-Type': 'text/event-stream' } },
+  )
 const route = { permission: 'door:use', summary: 'X', response: 'X' }
 const door = defineFeature({
   name: 'door',
@@ -36,24 +46,23 @@ const door = defineFeature({
         handled.push('close')
         return c.body(null, 204)
       },
-      watch: () =>
-        new Response(
-          new ReadableStream({
-            start: (controller) => controller.enqueue(new TextEncoder().encode('data: 1\n\n')),
-            cancel() {
-              cancelled += 1
-            },
-          }),
-          { headers: { 'Content-Type': 'text/event-stream' } },
-        ),
+      watch: events,
     },
+    stagesOf: ({ path }) =>
+      path === '/stage/admitted' || path === '/stage/response'
+        ? { [path.slice('/stage/'.length)]: { run: async () => events() } }
+        : undefined,
   }),
 })
 const policy = definePolicy({
   roles: { porter: ['door:use'] },
   limits: {},
   features: [door],
-  routes: [{ method: 'GET', path: '/orders', permission: 'door:use' }],
+  routes: ['/orders', '/stage/admitted', '/stage/response'].map((path) => ({
+    method: 'GET' as const,
+    path,
+    permission: 'door:use' as const,
+  })),
 })
 
 let gateway: TestGateway
@@ -83,10 +92,10 @@ beforeEach(() => {
   gateway.events.length = 0
 })
 
-const send = async (subject: string, init: RequestInit & { duplex?: 'half' }) => {
+const send = async (subject: string, init: RequestInit & { duplex?: 'half' }, path = '/-/door') => {
   const token = await gateway.token({ sub: subject, roles: ['porter'] })
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
-  return app.fetch(new Request(`${PUBLIC_URL}/-/door`, { headers, ...init }))
+  return app.fetch(new Request(PUBLIC_URL + path, { headers, ...init }))
 }
 afterEach(() => vi.restoreAllMocks())
 
@@ -138,11 +147,17 @@ test('a body that the route does not declare is refused before the handler', asy
   expect(handled).toEqual(['close'])
 })
 
-test('an open response ends when its caller is revoked, and the handler learns of it', async () => {
-  const response = await send('watcher', { method: 'GET' })
+test.each([
+  ['a handler', '/-/door'],
+  ['an admitted stage', '/stage/admitted'],
+  ['a stage before the origin', '/stage/response'],
+])('an open response of %s ends when its caller is revoked', async (_name, path) => {
+  cancelled = 0
+  const watcher = `watcher of ${path}`
+  const response = await send(watcher, { method: 'GET' }, path)
   const reader = response.body?.getReader()
   expect(new TextDecoder().decode((await reader?.read())?.value)).toBe('data: 1\n\n')
-  await revoke('watcher')
+  await revoke(watcher)
   await expect(reader?.read()).rejects.toThrow()
   expect(cancelled).toBe(1)
   expect(gateway.events.map(({ decision, reason }) => [decision, reason])).toEqual([

@@ -1,0 +1,65 @@
+/** The gateway as the OAuth client of a provider: how it authenticates, calls, and exchanges a code. */
+import * as oauth from 'oauth4webapi'
+import { authenticateRequest } from '../introspection/client-authentication.ts'
+import type { ExpectedLogin, ProviderOptions } from './provider.ts'
+import { boundedFetch } from './provider-call.ts'
+import { readTokenResponse, type TokenResponse } from './token-response.ts'
+
+/** Of one call to the provider. */
+export const CALL_TIMEOUT_MS = 5_000
+
+export interface ProviderClient {
+  readonly client: oauth.Client
+  readonly authentication: oauth.ClientAuth
+  /** Options of one call, which begins now. */
+  readonly callOptions: () => oauth.TokenEndpointRequestOptions & {
+    readonly [oauth.customFetch]: typeof boundedFetch
+  }
+  /** Exchanges the code of an authorization response. Throws as `oauth4webapi` does, and `Unavailable`. */
+  exchange(
+    as: oauth.AuthorizationServer,
+    response: URLSearchParams,
+    expected: Pick<ExpectedLogin, 'state' | 'verifier' | 'callbackPath'>,
+  ): Promise<TokenResponse>
+}
+
+export function createProviderClient({
+  client: credentials,
+  issuer: { issuer, clockTolerance },
+  publicUrl,
+  now,
+}: Pick<ProviderOptions, 'client' | 'issuer' | 'publicUrl' | 'now'>): ProviderClient {
+  const client: oauth.Client = {
+    client_id: credentials.id,
+    [oauth.clockTolerance]: clockTolerance,
+  }
+  const authentication: oauth.ClientAuth = async (_as, _client, body, headers) => {
+    const { headers: fields, form } = await authenticateRequest(credentials, now())
+    for (const [name, value] of Object.entries(form)) body.set(name, value)
+    for (const [name, value] of Object.entries(fields)) headers.set(name, value)
+  }
+  const callOptions = () => ({
+    [oauth.customFetch]: boundedFetch,
+    // Only for a provider on this machine, in development: `privateUrl` has checked the issuer.
+    [oauth.allowInsecureRequests]: issuer.startsWith('http:'),
+    signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+  })
+  return {
+    client,
+    authentication,
+    callOptions,
+    async exchange(as, response, { state, verifier, callbackPath }) {
+      const parameters = oauth.validateAuthResponse(as, client, response, state)
+      const answer = await oauth.authorizationCodeGrantRequest(
+        as,
+        client,
+        authentication,
+        parameters,
+        publicUrl + callbackPath,
+        verifier,
+        callOptions(),
+      )
+      return readTokenResponse(as, client, answer)
+    },
+  }
+}
