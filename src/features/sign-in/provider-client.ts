@@ -1,12 +1,30 @@
 /** The gateway as the OAuth client of a provider: how it authenticates, calls, and exchanges a code. */
 import * as oauth from 'oauth4webapi'
+import type { IssuerConfig } from '../../validators/issuer.ts'
+import type { IssuerClient } from '../../validators/issuer-client.ts'
 import { authenticateRequest } from '../introspection/client-authentication.ts'
-import type { ExpectedLogin, ProviderOptions } from './provider.ts'
 import { boundedFetch } from './provider-call.ts'
 import { readTokenResponse, type TokenResponse } from './token-response.ts'
 
 /** Of one call to the provider. */
 export const CALL_TIMEOUT_MS = 5_000
+
+interface ExpectedResponse {
+  readonly state: string
+  /** Of PKCE (RFC 7636). */
+  readonly verifier: string
+  /** Where the response has arrived. */
+  readonly callbackPath: string
+}
+
+export interface ProviderClientOptions {
+  readonly client: IssuerClient
+  readonly issuer: Pick<IssuerConfig, 'issuer' | 'clockTolerance'>
+  /** The gateway's public URL. */
+  readonly publicUrl: string
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
 
 export interface ProviderClient {
   readonly client: oauth.Client
@@ -19,7 +37,7 @@ export interface ProviderClient {
   exchange(
     as: oauth.AuthorizationServer,
     response: URLSearchParams,
-    expected: Pick<ExpectedLogin, 'state' | 'verifier' | 'callbackPath'>,
+    expected: ExpectedResponse,
   ): Promise<TokenResponse>
 }
 
@@ -28,7 +46,7 @@ export function createProviderClient({
   issuer: { issuer, clockTolerance },
   publicUrl,
   now,
-}: Pick<ProviderOptions, 'client' | 'issuer' | 'publicUrl' | 'now'>): ProviderClient {
+}: ProviderClientOptions): ProviderClient {
   const client: oauth.Client = {
     client_id: credentials.id,
     [oauth.clockTolerance]: clockTolerance,
