@@ -35,6 +35,7 @@ export function addPolicyCommands(program: Command): void {
     .argument('[file]', FILE)
     .option('--sarif', 'print SARIF 2.1.0, for code review')
     .option('--ignore <rule>', 'silence a rule; repeatable', repeated)
+    .option('--strict', 'a permission that no role, and no client of CLIENTS, can have is an error')
     .option('--max-warnings <count>', 'largest number of warnings that is no failure', whole)
     .addHelpText('after', CHECK_HELP)
     .action(async (file: string | undefined, options: CheckOptions) => {

@@ -21,7 +21,14 @@ export interface CheckOptions {
   readonly sarif?: boolean
   readonly ignore?: readonly string[]
   readonly maxWarnings?: number
+  readonly strict?: boolean
 }
+
+/** The rules whose findings are errors with `--strict`: no caller passes what they find. */
+const STRICT: readonly string[] = ['ungranted-permission']
+
+const strictly = (finding: PlacedFinding): PlacedFinding =>
+  STRICT.includes(finding.rule) ? { ...finding, severity: 'error' } : finding
 
 interface Checked {
   readonly findings: readonly PlacedFinding[]
@@ -37,6 +44,7 @@ export async function checkPolicy(
     sarif = false,
     ignore = [],
     maxWarnings = Number.POSITIVE_INFINITY,
+    strict = false,
   }: CheckOptions,
   folder: string,
 ): Promise<void> {
@@ -45,7 +53,8 @@ export async function checkPolicy(
   const unknown = ignore.find((rule) => !Object.hasOwn(RULES, rule))
   if (unknown !== undefined)
     throw usage(`--ignore: unknown rule ${unknown}; the rules are ${Object.keys(RULES).join(', ')}`)
-  const { findings, silenced } = await examine(file, root, ignore)
+  const { findings: found, silenced } = await examine(file, root, ignore)
+  const findings = strict ? found.map(strictly) : found
   const count = (severity: Severity) => findings.filter((one) => one.severity === severity).length
   const [errors, warnings] = [count('error'), count('warning')]
   const isOk = errors === 0 && warnings <= maxWarnings

@@ -1,6 +1,6 @@
 /** Rules about policies that are valid, but probably not what was meant. */
 
-import { createAuthorizer } from '../../src/access/permissions.ts'
+import { createAuthorizer, permissionSet } from '../../src/access/permissions.ts'
 import type { Principal } from '../../src/access/principal.ts'
 import { withoutIssuer } from '../../src/features/origins/audiences.ts'
 import { coversHost } from '../../src/http/host.ts'
@@ -88,13 +88,14 @@ export const RULES = {
   'ungranted-permission': {
     severity: 'warning',
     reason: 'No role grants the permission, so only a scope of a token without roles can.',
-    *find({ routes, roles }) {
+    *find({ routes, roles }, { CLIENTS }) {
       const authorize = createAuthorizer(roles)
+      const ofClients = permissionSet(scopesOfClients(CLIENTS))
       const everybody = roleCaller([...roles.keys()])
       const granted = [...roles.values()].flat().filter((pattern) => !pattern.includes('*'))
       for (const [index, route] of routes.entries())
         for (const { permission, of, field } of demandsOf(route))
-          if (!authorize(everybody, permission))
+          if (!authorize(everybody, permission) && !ofClients.covers(permission))
             yield {
               path: ['routes', index, field],
               message: `${of}: no role grants ${permission}`,
@@ -325,6 +326,19 @@ export function lint(
 }
 
 const rowOf = ({ path: [field, index] }: Finding) => (field === 'routes' ? Number(index) : -1)
+
+/** Returns the scopes that clients in `CLIENTS` of the shell may request. A malformed list has none. */
+function scopesOfClients(clients: string | undefined): readonly string[] {
+  try {
+    const entries: unknown = JSON.parse(clients ?? '[]')
+    return [entries].flat().flatMap((entry) => {
+      const { scopes } = Object(entry) as { readonly scopes?: unknown }
+      return [scopes].flat().filter((scope) => typeof scope === 'string')
+    })
+  } catch {
+    return []
+  }
+}
 
 /** Yields the permissions that a route requires, and those that each of its calls requires as well. */
 function* demandsOf(route: PolicyRoute) {

@@ -159,6 +159,7 @@ export function* mistakesOfRoute(
   yield* route.mcp?.mistakesIn(route, { names, relations }) ?? []
   for (const mistake of mistakesInRelation(route, relations))
     yield mistakeWithin(['relation'], 'relation', mistake)
+  yield* mistakesInParams(route)
   for (const [part, schema] of Object.entries(route.input ?? {}))
     if (part !== 'headers' && dropsUnknownKeys(schema))
       yield at(
@@ -166,6 +167,20 @@ export function* mistakesOfRoute(
         `input.${part}`,
         `input.${part} drops unknown keys, which would still reach the origin; ` +
           'use z.strictObject, or z.looseObject to allow them',
+      )
+}
+
+/** Yields the names in a schema of the parameters that the path does not have: no request would match, or no value. */
+function* mistakesInParams({ path, input }: RouteDefinition): Generator<Mistake> {
+  const { shape = {} } = (input?.params?._zod.def ?? {}) as { readonly shape?: object }
+  const known = parametersOf(path)
+  for (const given of Object.keys(shape))
+    if (!known.includes(given))
+      yield mistakeAt(
+        'unknown_parameter',
+        ['input', 'params', given],
+        `input.params: the path has no parameter :${given}`,
+        { given, known },
       )
 }
 

@@ -131,6 +131,11 @@ describe('a policy [R31]', () => {
   test.each([
     ['neither permission nor anonymous', { ...route, permission: undefined }, /exactly one/],
     ['both permission and anonymous', { ...route, anonymous: true }, /exactly one/],
+    [
+      'a schema of parameters that the path does not have',
+      { ...route, path: '/a/:id', input: { params: z.strictObject({ orderId: z.string() }) } },
+      /input\.params: the path has no parameter :orderId/,
+    ],
     ['an unknown option', { ...route, allow: 'all' }, /allow/i],
     ['an unknown method', { ...route, method: 'TRACE' }, /method/],
     [

@@ -257,7 +257,18 @@ function composed({
   const certificate = collecting(mistakes, () => readCertificate(variables))
   if (first === undefined || mistakes.length > 0)
     throw new Misconfigured('The environment', mistakes)
+  warnWithoutIssuer(first.services, policy)
   return { composedOf, first, runtime, settings, certificate }
+}
+
+/** Without an issuer, every token is refused. That is valid: API keys and opaque tokens may come from another gateway. */
+function warnWithoutIssuer({ issuers }: Services, { routes }: Policy): void {
+  const guarded = routes.filter(({ permission }) => permission !== undefined).length
+  if (issuers.length > 0 || guarded === 0) return
+  console.warn(
+    `ISSUERS: there is no issuer, so no signed token is accepted, and ${guarded} routes require a caller; ` +
+      'set ISSUERS to your identity provider, or SIGNING_KEYS',
+  )
 }
 
 interface Composed {

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import Ajv from 'ajv'
-import { describe, expect, test } from 'vitest'
-import { examine } from '../../../cli/policy/check.ts'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { checkPolicy, examine } from '../../../cli/policy/check.ts'
 import { sarifOf } from '../../../cli/policy/sarif.ts'
 import { ROOT } from '../../harness/process.ts'
 
@@ -63,4 +63,29 @@ test('the SARIF of findings matches the schema of OASIS, and names files below t
   expect(JSON.stringify(log)).toContain('"uri":"examples/configuration/policy.ts"')
   expect(findings.length).toBeGreaterThan(5)
   expect(relative(ROOT, findings[0]?.place.file ?? '')).toBe('examples/configuration/policy.ts')
+})
+
+describe('with --strict', () => {
+  afterEach(() => {
+    vi.restoreAllMocks()
+    process.exitCode = undefined
+  })
+
+  test.each([
+    [{}, undefined, 'warning'],
+    [{ strict: true }, 1, 'error'],
+    [{ strict: true, ignore: ['ungranted-permission'] }, undefined, undefined],
+  ])('a permission that no caller can have: %j', async (options, code, severity) => {
+    const written: string[] = []
+    vi.spyOn(process.stdout, 'write').mockImplementation((text) => written.push(String(text)) > 0)
+    vi.spyOn(process.stderr, 'write').mockReturnValue(true)
+    await checkPolicy('examples/configuration/policy.ts', { ...options, json: true }, ROOT)
+    const { findings } = JSON.parse(written.join('')) as {
+      readonly findings: readonly { readonly rule: string; readonly severity: string }[]
+    }
+    const [found] = findings.filter(({ rule }) => rule === 'ungranted-permission')
+    expect(found?.severity).toBe(severity)
+    expect(process.exitCode).toBe(code)
+    process.exitCode = undefined
+  })
 })

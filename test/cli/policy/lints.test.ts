@@ -242,6 +242,15 @@ test('a permission that no role grants is found with each tool that requires it,
   ])
 })
 
+test('a permission that a client in CLIENTS may request as a scope is granted', () => {
+  const policy = policyWith(CASES['ungranted-permission'].bad)
+  const CLIENTS = JSON.stringify([{ id: 'a' }, { id: 'b', scopes: ['invoices:write'] }])
+  const rulesFound = (clients: string) => lint(policy, { CLIENTS: clients }).map(({ rule }) => rule)
+  expect(rulesFound(CLIENTS)).not.toContain('ungranted-permission')
+  expect(rulesFound('[{"id":"a"}]')).toContain('ungranted-permission')
+  expect(rulesFound('no JSON')).toContain('ungranted-permission')
+})
+
 test.each([
   [
     'a pattern whose length is checked later',
