@@ -5,6 +5,7 @@ import type {
   Server,
   ServeOptions as ServerOptions,
 } from '../src/runtimes/node/index.ts'
+import { mistakeOfRuntime } from '../src/runtimes/node/other-runtime.ts'
 import { valuesIn } from './deploy/values.ts'
 import { Failure, findingsOf, REFUSED, USAGE, usage } from './failure.ts'
 import { createOutput, printFailure } from './output.ts'
@@ -52,9 +53,9 @@ export async function serveOnNode(
   env: NodeJS.ProcessEnv,
   folder: string,
 ): Promise<void> {
+  requireNode(process.versions)
   keepObjectsYoung()
   const root = requireProject(folder)
-  requireNode(process.versions.node)
   if (watch) requireVersions()
   const file = policyFile(config, '--config', folder, root)
   const versions = policyVersions(file, root)
@@ -140,7 +141,10 @@ function withValues(env: NodeJS.ProcessEnv, file: string | undefined): NodeJS.Pr
   return { ...valuesIn(file), ...Object.fromEntries(given) }
 }
 
-function requireNode(version: string): void {
+function requireNode(versions: NodeJS.ProcessVersions): void {
+  const mistake = mistakeOfRuntime(versions)
+  if (mistake !== undefined) throw usage(mistake)
+  const version = versions.node
   if (Number.parseInt(version, 10) >= MINIMUM_NODE) return
   throw usage(
     `this is Node ${version}, and the server needs Node ${MINIMUM_NODE} or later; ` +

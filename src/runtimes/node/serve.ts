@@ -17,6 +17,7 @@ import { createBackgroundWork } from './background-work.ts'
 import { followCertificate, readCertificate } from './certificate.ts'
 import { createDoors } from './doors.ts'
 import { listen, type PolicyLimits } from './listen.ts'
+import { mistakeOfRuntime } from './other-runtime.ts'
 import { type PolicyChange, policyChanged } from './policy-change.ts'
 import { repeatTasks } from './repeated-tasks.ts'
 import { createListeners } from './request-listener.ts'
@@ -238,6 +239,8 @@ function composed({
   policyDigest,
   env = process.env,
 }: Pick<ServeOptions, 'policy' | 'policyDigest' | 'env'>) {
+  const mistake = mistakeOfRuntime(process.versions)
+  if (mistake !== undefined) throw new Misconfigured('The runtime', [mistake])
   requirePolicy(policy)
   const variables = withoutEmpty(env)
   const runtime = nodeRuntime(variables)
