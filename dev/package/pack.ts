@@ -1,6 +1,6 @@
 /**
- * `npm run package -- FOLDER`: packs the built package. The guides link to documents that only the
- * repository has; in the package, such a link is its text.
+ * `npm run package -- FOLDER`: packs the built package. Its README is `dev/package/README.md`. The guides link to
+ * documents that only the repository has; in the package, such a link is its text, and so is a picture.
  */
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -26,8 +26,7 @@ export function packPackage(destination: string): Packed {
     for (const path of paths) {
       mkdirSync(dirname(join(folder, path)), { recursive: true })
       if (path.endsWith('.md')) {
-        const markdown = readFileSync(join(ROOT, path), 'utf8')
-        writeFileSync(join(folder, path), withoutDeadLinks(markdown, dirname(path), paths))
+        writeFileSync(join(folder, path), packedDocument(path, paths))
       } else if (path === 'package.json') {
         writeFileSync(join(folder, path), published(readFileSync(join(ROOT, path), 'utf8')))
       } else {
@@ -49,9 +48,18 @@ function npmPack(cwd: string, ...options: readonly string[]): Packed {
   return packed
 }
 
-/** A fenced block, a link, or inline code. Only a link has groups. */
+const README = 'dev/package/README.md'
+
+/** Returns a document as it is in a package with these paths. */
+export function packedDocument(path: string, paths: ReadonlySet<string>): string {
+  const text = (file: string) => readFileSync(join(ROOT, file), 'utf8')
+  const markdown = path === 'README.md' ? text(README).replaceAll('](../../', '](') : text(path)
+  return withoutDeadLinks(markdown, dirname(path), paths)
+}
+
+/** A fenced block, a link or a picture, or inline code. Only a link or a picture has groups. */
 const BLOCK_LINK_OR_CODE =
-  /^ *```[\s\S]*?^ *```$|\[((?:`[^`\n]*`|[^\]`])*)\]\(([^)\s]+)\)|`[^`\n]*`/gm
+  /^ *```[\s\S]*?^ *```$|!?\[((?:`[^`\n]*`|[^\]`])*)\]\(([^)\s]+)\)|`[^`\n]*`/gm
 
 /** Replaces links to files that are not among these paths by their text. */
 function withoutDeadLinks(markdown: string, folder: string, paths: ReadonlySet<string>): string {

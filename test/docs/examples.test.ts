@@ -12,7 +12,7 @@ import { DOCUMENTS, readConfiguration, readDocument } from './documents.ts'
 
 /** The number of `ts` blocks that a document has at least, and the files that contain them. */
 const SOURCES = [
-  ['README.md', 2, ['examples/hono/app.ts']],
+  ['dev/package/README.md', 1, ['examples/testing/policy.ts']],
   [
     'docs/middleware.md',
     3,
