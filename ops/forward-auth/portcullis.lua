@@ -2,7 +2,7 @@
 -- txn.portcullis only for a permitted request: HAProxy continues after an error of Lua, so the configuration must refuse
 -- every request without it. A refusal is returned as Portcullis has written it.
 
--- Headers of this hop, of the body, and those that state the request.
+-- Headers of this hop, of the body, and those that describe the request.
 local LEFT_OUT = {
   ["connection"] = true, ["keep-alive"] = true, ["proxy-connection"] = true, ["te"] = true, ["trailer"] = true,
   ["upgrade"] = true, ["expect"] = true, ["transfer-encoding"] = true, ["content-length"] = true,
@@ -15,8 +15,8 @@ local PASSED_ON = {
   "location", "set-cookie", "dpop-nonce",
 }
 
--- Headers of an answer that say nothing about the caller. All others are for the API, and replace those of the client.
-local OF_ANSWER = {
+-- Headers of a response that say nothing about the caller. All others are for the API, and replace those of the client.
+local OF_RESPONSE = {
   ["cache-control"] = true, ["connection"] = true, ["content-length"] = true, ["content-type"] = true, ["date"] = true,
   ["keep-alive"] = true, ["ratelimit"] = true, ["ratelimit-policy"] = true, ["server-timing"] = true,
   ["set-cookie"] = true, ["transfer-encoding"] = true, ["dpop-nonce"] = true, ["x-portcullis-status"] = true,
@@ -35,7 +35,7 @@ local function refuse(txn, status, headers, body)
   txn:done(reply)
 end
 
-local function question(txn)
+local function authorization_request(txn)
   local headers = {}
   for name, values in pairs(txn.http:req_get_headers()) do
     if not LEFT_OUT[name] then
@@ -51,23 +51,23 @@ local function question(txn)
   return headers
 end
 
--- An error of the client of HTTP, such as a request that is too large for it, is an answer that did not come.
-local function ask(txn, url)
-  local is_asked, answer = pcall(function()
-    return core.httpclient():get({ url = url, headers = question(txn), timeout = 10000 })
+-- An error of the client of HTTP, such as a request that is too large for it, is a response that did not come.
+local function authorize(txn, url)
+  local is_sent, response = pcall(function()
+    return core.httpclient():get({ url = url, headers = authorization_request(txn), timeout = 10000 })
   end)
-  return is_asked and answer or { status = 0, headers = {} }
+  return is_sent and response or { status = 0, headers = {} }
 end
 
 core.register_action("portcullis", { "http-req" }, function(txn, url)
-  local answer = ask(txn, url)
-  local status, headers = answer.status or 0, answer.headers or {}
+  local response = authorize(txn, url)
+  local status, headers = response.status or 0, response.headers or {}
   for name in pairs(txn.http:req_get_headers()) do
     if name:find("^x%-auth%-") then txn.http:req_del_header(name) end
   end
   if status == 200 and headers["x-portcullis-status"] then
     for name, values in pairs(headers) do
-      if not OF_ANSWER[name] then
+      if not OF_RESPONSE[name] then
         txn.http:req_del_header(name)
         if values[0] ~= "" then txn.http:req_set_header(name, values[0]) end
       end
@@ -79,5 +79,5 @@ core.register_action("portcullis", { "http-req" }, function(txn, url)
   end
   if status < 300 then return refuse(txn, 503, PROBLEM, OUTAGE) end
   local decided = (headers["x-portcullis-status"] or {})[0]
-  refuse(txn, tonumber(decided) or status, headers, answer.body)
+  refuse(txn, tonumber(decided) or status, headers, response.body)
 end, 1)

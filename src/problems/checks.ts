@@ -127,7 +127,7 @@ type RequestCheck =
   | 'authorization'
   | 'client_gone'
   | 'content_length'
-  | 'forwarded_statement'
+  | 'forwarded_request'
   | 'framing'
   | 'header_bytes'
   | 'header_count'

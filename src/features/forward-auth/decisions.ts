@@ -1,4 +1,4 @@
-/** Answers the questions of proxies. */
+/** Answers the authorization requests of proxies. */
 import type { Context } from 'hono'
 import { Denied } from '../../errors.ts'
 import type { DoorGateway, DoorParts, FeatureParts } from '../../gateway/feature.ts'
@@ -9,8 +9,8 @@ import type { Policy } from '../../policy/policy.ts'
 import { nameOfRoute, type PolicyRoute } from '../../policy/route.ts'
 import { problem, problemResponse } from '../../problems/problem.ts'
 import { IDENTITY_HEADERS } from '../../validators/identity-headers.ts'
+import { type Described, readDescribed } from './described-request.ts'
 import type { Form } from './schema.ts'
-import { readStatement, type Statement } from './statement.ts'
 
 /** The status of a decision, for proxies that pass on few statuses. */
 export const STATUS_HEADER = 'X-Portcullis-Status'
@@ -18,7 +18,7 @@ export const STATUS_HEADER = 'X-Portcullis-Status'
 export const UNDECIDED_HEADER = 'X-Portcullis-Undecided'
 
 const PASSED_ON = ['x-request-id', 'traceparent', 'tracestate']
-/** Of an answer that allows. The others describe a response of the origin. */
+/** Of a response that allows. The others describe a response of the origin. */
 const KEPT = /^(?:ratelimit|set-cookie|server-timing|dpop-nonce)/
 
 export const BODY_ELSEWHERE = {
@@ -34,7 +34,7 @@ export interface DecisionOptions
     Pick<DoorParts, 'createGateway'> {
   readonly routes: readonly PolicyRoute[]
   readonly identityHeaders: Policy['identityHeaders']
-  /** Undefined: the form follows from the question. */
+  /** Undefined: the form follows from the authorization request. */
   readonly form: Form | undefined
   /** Names of routes that are decided without the body. */
   readonly withoutBody: ReadonlySet<string>
@@ -87,23 +87,23 @@ export function createDecisions({
     addressOf: (c) => (isForwarded(c) ? addressOf?.(c) : undefined),
   })
   return {
-    async fetch(question, bindings, context) {
-      let statement: Statement | undefined
+    async fetch(authorizationRequest, bindings, context) {
+      let described: Described | undefined
       try {
-        statement = readStatement(question, form)
+        described = readDescribed(authorizationRequest, form)
       } catch (error) {
         return inForm(problemResponse(problemOf(error as Error)), form)
       }
-      if (statement === undefined) return problemResponse(problem('not_found', ELSEWHERE))
-      const request = statement.request as unknown as Request
+      if (described === undefined) return problemResponse(problem('not_found', ELSEWHERE))
+      const request = described.request as unknown as Request
       if (hasAlias(request.headers, names))
-        return inForm(problemResponse(problem('malformed_request', ALIAS)), statement.form)
+        return inForm(problemResponse(problem('malformed_request', ALIAS)), described.form)
       const response = await gateway.fetch(request, bindings, context)
       const decided = allowed.get(request)
       // A stage may refuse after the place of the origin was reached.
       const isAllowed = decided !== undefined && response.ok
-      const answer = isAllowed ? allowance(response, decided, names) : refusal(response)
-      return inForm(answer, statement.form)
+      const decision = isAllowed ? allowance(response, decided, names) : refusal(response)
+      return inForm(decision, described.form)
     },
   }
 }
@@ -145,16 +145,16 @@ function allowance(
   { headers, lacksBody }: Allowed,
   names: readonly string[],
 ): Response {
-  const answer = new Response(null, { headers: NO_STORE })
-  for (const [name, value] of decided) if (KEPT.test(name)) answer.headers.append(name, value)
+  const response = new Response(null, { headers: NO_STORE })
+  for (const [name, value] of decided) if (KEPT.test(name)) response.headers.append(name, value)
   for (const name of PASSED_ON) {
     const value = headers.get(name)
-    if (value !== undefined) answer.headers.set(name, value)
+    if (value !== undefined) response.headers.set(name, value)
   }
-  // Also empty: some proxies keep the header of the client if the answer has none.
-  for (const name of names) answer.headers.set(name, headers.get(name) ?? '')
-  if (lacksBody) answer.headers.set(UNDECIDED_HEADER, 'body')
-  return answer
+  // Also empty: some proxies keep the header of the client if the response has none.
+  for (const name of names) response.headers.set(name, headers.get(name) ?? '')
+  if (lacksBody) response.headers.set(UNDECIDED_HEADER, 'body')
+  return response
 }
 
 /** A path or a method that the policy does not have is a refusal here: proxies expect no 404. */
@@ -173,15 +173,15 @@ function refusal(response: Response): Response {
 
 const UNKNOWN_ROUTE = 'The policy has no route for this method and path.'
 
-/** Returns an answer as the proxies of a form expect it. */
-function inForm(answer: Response, form: Form | undefined): Response {
-  answer.headers.set(STATUS_HEADER, String(answer.status))
-  return form === 'original' ? forFewStatuses(answer) : answer
+/** Returns a response as the proxies of a form expect it. */
+function inForm(response: Response, form: Form | undefined): Response {
+  response.headers.set(STATUS_HEADER, String(response.status))
+  return form === 'original' ? forFewStatuses(response) : response
 }
 
 /** nginx supports 2xx, 401 and 403; it reads the others from {@link STATUS_HEADER}. An outage stays one. */
-function forFewStatuses(answer: Response): Response {
-  const { status, body, headers } = answer
-  if (status < 300 || status === 401 || status >= 500) return answer
+function forFewStatuses(response: Response): Response {
+  const { status, body, headers } = response
+  if (status < 300 || status === 401 || status >= 500) return response
   return new Response(body, { status: status < 400 ? 401 : 403, headers })
 }

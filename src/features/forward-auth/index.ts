@@ -19,13 +19,13 @@ export type { ProxyName }
 
 export interface ForwardAuthDefinition {
   /**
-   * The proxy that asks. It decides which headers state the request: a client may have sent the others.
-   * Default: it follows from the question, and headers of two proxies must agree.
+   * The proxy in front. It decides which headers describe the request: a client may have sent the others.
+   * Default: it follows from the authorization request, and headers of two proxies must agree.
    */
   readonly proxy?: ProxyName
   /**
-   * Routes, such as `POST /orders`, that are decided although their body is not here. The answer says so
-   * in `X-Portcullis-Undecided: body`. Default: a route whose input schema, inspection or MCP server reads
+   * Routes, such as `POST /orders`, that are decided although their body is not here. The response says
+   * so in `X-Portcullis-Undecided: body`. Default: a route whose input schema, inspection or MCP server reads
    * the body is refused (403).
    */
   readonly withoutBody?: readonly string[]

@@ -3,7 +3,7 @@ import * as z from 'zod/mini'
 import { type FeatureVariables, requires } from '../../validators/environment.ts'
 import { converted } from '../../validators/schema-parts.ts'
 
-/** How a proxy states the request that it asks about. */
+/** How a proxy describes the request of its client. */
 export const PROXIES = {
   /** `X-Forwarded-Method`, `-Proto`, `-Host` and `-Uri`. */
   traefik: 'forwarded',
@@ -11,7 +11,7 @@ export const PROXIES = {
   /** `X-Original-Method` and `X-Original-URL`. */
   nginx: 'original',
   haproxy: 'original',
-  /** The method, the host and, below `/-/decide`, the path of the question itself. */
+  /** The method, the host and, below `/-/decide`, the path of the authorization request itself. */
   envoy: 'path',
 } as const
 

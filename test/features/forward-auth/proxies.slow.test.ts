@@ -1,4 +1,4 @@
-/** Real proxies with the shipped files: they ask about each request, and send what is allowed to the origin. */
+/** Real proxies with the shipped files: each sends authorization requests, and forwards what is allowed. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startHttpServer, type TestServer } from '../../harness/http-server.ts'
 import { freePort, isInstalled, ROOT } from '../../harness/process.ts'
-import { type Door, startDoor } from './door.ts'
+import { type Listener, startListener } from './listener.ts'
 
 /** Proxies connect from here, and clients from another address, which is not trusted. */
 const TRUSTED = '127.0.0.1'
@@ -31,19 +31,19 @@ function adapted(content: string, changes: readonly (readonly [from: string, to:
   }, content)
 }
 
-type Addresses = Pick<Door, 'doorUrl' | 'url' | 'originUrl'>
+type Addresses = Pick<Listener, 'listenerUrl' | 'url' | 'originUrl'>
 
 /** The addresses of the shipped files, and those of this test. */
-const ADDRESSES = (door: Addresses) =>
+const ADDRESSES = (listener: Addresses) =>
   [
-    ['127.0.0.1:8788', new URL(door.doorUrl).host],
-    ['127.0.0.1:8787', new URL(door.url).host],
-    ['127.0.0.1:9000', new URL(door.originUrl).host],
+    ['127.0.0.1:8788', new URL(listener.listenerUrl).host],
+    ['127.0.0.1:8787', new URL(listener.url).host],
+    ['127.0.0.1:9000', new URL(listener.originUrl).host],
   ] as const
 
 interface Proxy {
   readonly program: string
-  readonly command: (door: Addresses, port: number) => readonly string[]
+  readonly command: (listener: Addresses, port: number) => readonly string[]
   /** What the origin must not get, but gets as an empty value. */
   readonly keepsEmpty?: boolean
 }
@@ -51,9 +51,9 @@ interface Proxy {
 const PROXIES: Readonly<Record<string, Proxy>> = {
   nginx: {
     program: 'nginx',
-    command(door, port) {
+    command(listener, port) {
       const site = adapted(shipped('nginx.conf'), [
-        ...ADDRESSES(door),
+        ...ADDRESSES(listener),
         ['listen 80;', `listen ${port};`],
       ])
       const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
@@ -70,9 +70,9 @@ const PROXIES: Readonly<Record<string, Proxy>> = {
   },
   caddy: {
     program: 'caddy',
-    command(door, port) {
+    command(listener, port) {
       const site = adapted(shipped('Caddyfile'), [
-        ...ADDRESSES(door),
+        ...ADDRESSES(listener),
         ['http://api.example.com {', `http://api.example.com:${port} {`],
       ])
       writeFileSync(file('Caddyfile'), `{\n\tadmin off\n}\n${site}`)
@@ -82,10 +82,10 @@ const PROXIES: Readonly<Record<string, Proxy>> = {
   },
   haproxy: {
     program: 'haproxy',
-    command(door, port) {
+    command(listener, port) {
       copyFileSync(join(ROOT, 'ops/forward-auth/portcullis.lua'), file('portcullis.lua'))
       const configuration = adapted(shipped('haproxy.cfg'), [
-        ...ADDRESSES(door),
+        ...ADDRESSES(listener),
         ['/etc/haproxy/portcullis.lua', file('portcullis.lua')],
         ['bind :80', `bind 127.0.0.1:${port}`],
       ])
@@ -95,8 +95,8 @@ const PROXIES: Readonly<Record<string, Proxy>> = {
   },
   envoy: {
     program: 'envoy',
-    command(door, port) {
-      const changes = ADDRESSES(door).flatMap(([from, to]) => {
+    command(listener, port) {
+      const changes = ADDRESSES(listener).flatMap(([from, to]) => {
         const [, before = ''] = from.split(':')
         return [[`port_value: ${before} `, `port_value: ${to.split(':')[1]} `] as const]
       })
@@ -149,23 +149,23 @@ async function listens(port: number, process: ChildProcess): Promise<void> {
 
 describe.each(Object.entries(PROXIES))('%s with the shipped file', (_, proxy) => {
   describe.runIf(isInstalled(proxy.program))('is installed', () => {
-    let door: Door
+    let listener: Listener
     let port: number
     let running: Awaited<ReturnType<typeof startProxy>>
     let authorization: string
 
     beforeAll(async () => {
-      door = await startDoor({ withoutBody: ['POST /events'] }, TRUSTED)
-      authorization = await door.bearer({ claims: { sub: 'alice' } })
-      running = await startProxy(proxy, door)
+      listener = await startListener({ withoutBody: ['POST /events'] }, TRUSTED)
+      authorization = await listener.bearer({ claims: { sub: 'alice' } })
+      running = await startProxy(proxy, listener)
       port = running.port
     })
     afterAll(async () => {
       await running?.stop()
-      await door?.close()
+      await listener?.close()
     })
 
-    async function ask(
+    async function fetchThrough(
       path: string,
       headers: Readonly<Record<string, string>> = {},
       method = 'GET',
@@ -184,22 +184,22 @@ describe.each(Object.entries(PROXIES))('%s with the shipped file', (_, proxy) =>
       return { status: response.statusCode, headers: response.headers, body: await text(response) }
     }
 
-    const identityOf = (name: string) => door.reached.at(-1)?.headers[name] ?? ''
+    const identityOf = (name: string) => listener.reached.at(-1)?.headers[name] ?? ''
 
     test('a permitted request reaches the origin once, with the verified identity, for one call of Redis', async () => {
       // Loads the script.
-      await ask('/orders', { Authorization: authorization })
-      const before = { calls: door.redis.decisions(), reached: door.reached.length }
-      const { status, body } = await ask('/orders?a=%2e%2e', {
+      await fetchThrough('/orders', { Authorization: authorization })
+      const before = { calls: listener.redis.decisions(), reached: listener.reached.length }
+      const { status, body } = await fetchThrough('/orders?a=%2e%2e', {
         Authorization: authorization,
         'X-Auth-Subject': 'admin',
         'X-Auth-Tenant': 'other',
         'X-Auth-Assertion': 'forged',
       })
       expect([status, body]).toEqual([200, '[]'])
-      expect(door.reached.length - before.reached).toBe(1)
-      expect(door.redis.decisions() - before.calls).toBe(1)
-      expect(door.reached.at(-1)?.url).toBe('/orders?a=%2e%2e')
+      expect(listener.reached.length - before.reached).toBe(1)
+      expect(listener.redis.decisions() - before.calls).toBe(1)
+      expect(listener.reached.at(-1)?.url).toBe('/orders?a=%2e%2e')
       expect(identityOf('x-auth-subject')).toBe('alice')
       expect(identityOf('x-auth-tenant')).toBe('')
       expect(identityOf('x-auth-assertion')).toMatch(/^eyJ/)
@@ -207,16 +207,16 @@ describe.each(Object.entries(PROXIES))('%s with the shipped file', (_, proxy) =>
     })
 
     test('an anonymous request reaches the origin without an identity', async () => {
-      const { status } = await ask('/public/ping', { 'X-Auth-Subject': 'admin' })
+      const { status } = await fetchThrough('/public/ping', { 'X-Auth-Subject': 'admin' })
       expect(status).toBe(200)
       expect(identityOf('x-auth-subject')).toBe('')
     })
 
     test('a body reaches the origin if the policy decides without it', async () => {
-      const writer = await door.bearer({ claims: { roles: ['writer'] } })
+      const writer = await listener.bearer({ claims: { roles: ['writer'] } })
       const headers = { Authorization: writer, 'Content-Type': 'application/json' }
-      expect((await ask('/events', headers, 'POST')).status).toBe(200)
-      expect((await ask('/orders', headers, 'POST')).status).toBe(403)
+      expect((await fetchThrough('/events', headers, 'POST')).status).toBe(200)
+      expect((await fetchThrough('/orders', headers, 'POST')).status).toBe(403)
     })
 
     test.each([
@@ -225,12 +225,12 @@ describe.each(Object.entries(PROXIES))('%s with the shipped file', (_, proxy) =>
       ['an unknown route', '/customers', { Authorization: 'valid' }, 403],
       ['an ambiguous path', '/public/..%2fadmin/users', { Authorization: 'valid' }, 400],
     ])('%s is refused, and reaches no origin', async (_reason, path, headers, expected) => {
-      const before = door.reached.length
+      const before = listener.reached.length
       const given = 'Authorization' in headers ? { Authorization: authorization } : {}
-      const { status, headers: received } = await ask(path, given)
+      const { status, headers: received } = await fetchThrough(path, given)
       expect(status).toBe(expected)
       if (expected === 401) expect(received['www-authenticate']).toContain('resource_metadata=')
-      expect(door.reached.length).toBe(before)
+      expect(listener.reached.length).toBe(before)
     })
 
     test.each([
@@ -240,14 +240,14 @@ describe.each(Object.entries(PROXIES))('%s with the shipped file', (_, proxy) =>
       ['X-Forwarded-Method', 'GET'],
       ['X-Forwarded-Host', 'elsewhere.example.com'],
     ])('%s of a client decides nothing', async (name, value) => {
-      const before = door.reached.length
+      const before = listener.reached.length
       const lies = {
         'X-Forwarded-Method': 'GET',
         'X-Original-URL': 'http://api.example.com/public/ping',
         [name]: value,
       }
-      expect((await ask('/orders', lies)).status).toBeGreaterThanOrEqual(400)
-      expect(door.reached.length).toBe(before)
+      expect((await fetchThrough('/orders', lies)).status).toBeGreaterThanOrEqual(400)
+      expect(listener.reached.length).toBe(before)
     })
 
     /** Sends bytes on a connection of their own, and returns the response. */
@@ -281,10 +281,10 @@ describe.each(Object.entries(PROXIES))('%s with the shipped file', (_, proxy) =>
         ['GET /admin/users HTTP/1.1', `Host: ${HOST}`, ...Array(90).fill('X-Auth-Roles: admin')],
       ],
     ])('a request with %s does not get past the decision', async (_reason, head) => {
-      const before = door.reached.length
+      const before = listener.reached.length
       const response = await sendRaw([...head, 'X-Auth-Subject: admin', 'X-Auth-Roles: admin'])
       expect(response).not.toContain('[]')
-      expect(door.reached.length).toBe(before)
+      expect(listener.reached.length).toBe(before)
     })
 
     test.each([
@@ -296,20 +296,20 @@ describe.each(Object.entries(PROXIES))('%s with the shipped file', (_, proxy) =>
       'Cookie',
       'DPoP',
     ])('%s of a client never reaches the origin', async (name) => {
-      const before = door.reached.length
-      await ask('/public/ping', { [name]: 'admin' })
-      const received = door.reached.slice(before).map(({ rawHeaders }) => rawHeaders.join('\n'))
+      const before = listener.reached.length
+      await fetchThrough('/public/ping', { [name]: 'admin' })
+      const received = listener.reached.slice(before).map(({ rawHeaders }) => rawHeaders.join('\n'))
       expect(received.join('\n')).not.toMatch(/admin/)
     })
 
     test('a client cannot have the headers of the gateway removed', async () => {
-      const before = door.reached.length
+      const before = listener.reached.length
       const headers = {
         Authorization: authorization,
         Connection: 'close, X-Auth-Subject, X-Auth-Assertion',
       }
-      await ask('/orders', headers)
-      for (const { headers: received } of door.reached.slice(before)) {
+      await fetchThrough('/orders', headers)
+      for (const { headers: received } of listener.reached.slice(before)) {
         expect(received['x-auth-subject']).toBe('alice')
         expect(received['x-auth-assertion']).toMatch(/^eyJ/)
       }
@@ -318,29 +318,29 @@ describe.each(Object.entries(PROXIES))('%s with the shipped file', (_, proxy) =>
     test('an exhausted limit is 429 with the time to wait, counted by the address of the client', async () => {
       const answers = []
       for (let i = 0; i < 3; i++)
-        answers.push(await ask('/few', { 'X-Forwarded-For': `192.0.2.${i}` }))
+        answers.push(await fetchThrough('/few', { 'X-Forwarded-For': `192.0.2.${i}` }))
       expect(answers.map(({ status }) => status)).toEqual([200, 200, 429])
       expect(Number(answers[2]?.headers['retry-after'])).toBeGreaterThan(0)
     })
 
     test('the decision endpoint and its listener are not open to clients', async () => {
-      const before = door.reached.length
-      expect((await ask('/-/decide', { Authorization: authorization })).status).toBe(404)
-      expect(door.reached.length).toBe(before)
+      const before = listener.reached.length
+      expect((await fetchThrough('/-/decide', { Authorization: authorization })).status).toBe(404)
+      expect(listener.reached.length).toBe(before)
     })
 
     test('the paths of the gateway itself are its own', async () => {
-      expect((await ask('/-/healthz')).status).toBe(200)
-      expect((await ask('/.well-known/jwks.json')).status).toBe(200)
+      expect((await fetchThrough('/-/healthz')).status).toBe(200)
+      expect((await fetchThrough('/.well-known/jwks.json')).status).toBe(200)
     })
 
     test('an outage of Redis is 503, and reaches no origin', async () => {
-      const before = door.reached.length
-      door.redis.setAnswering(false)
-      const { status } = await ask('/orders', { Authorization: authorization })
-      door.redis.setAnswering(true)
+      const before = listener.reached.length
+      listener.redis.setAnswering(false)
+      const { status } = await fetchThrough('/orders', { Authorization: authorization })
+      listener.redis.setAnswering(true)
       expect(status).toBe(503)
-      expect(door.reached.length).toBe(before)
+      expect(listener.reached.length).toBe(before)
     })
   })
 })
@@ -381,7 +381,7 @@ describe.each(Object.entries(PROXIES))('%s with the shipped file', (_, proxy) =>
           socket.on('data', (data) => socket.end(data))
         },
       )
-      const addresses = { doorUrl: decisions.url, url: decisions.url, originUrl: origin.url }
+      const addresses = { listenerUrl: decisions.url, url: decisions.url, originUrl: origin.url }
       running = await startProxy(proxy, addresses)
     })
     afterAll(async () => {

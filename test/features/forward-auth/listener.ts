@@ -56,7 +56,7 @@ export const policy = (definition?: ForwardAuthDefinition) =>
     ],
   })
 
-export interface Question {
+export interface AuthorizationRequest {
   readonly method?: string
   readonly path?: string
   readonly headers?: readonly (readonly [name: string, value: string])[]
@@ -70,9 +70,9 @@ export interface Answer {
   readonly body: string
 }
 
-export type Door = Awaited<ReturnType<typeof startDoor>>
+export type Listener = Awaited<ReturnType<typeof startListener>>
 
-export async function startDoor(definition?: ForwardAuthDefinition, trusted = PROXY) {
+export async function startListener(definition?: ForwardAuthDefinition, trusted = PROXY) {
   const redis = await startTestRedis()
   await redis.direct.flushall()
   const reached: IncomingMessage[] = []
@@ -98,11 +98,11 @@ export async function startDoor(definition?: ForwardAuthDefinition, trusted = PR
     PORT: '0',
   }
   const server = await serve({ policy: policy(definition), env })
-  const doorUrl = server.doors[0]?.url ?? ''
+  const listenerUrl = server.doors[0]?.url ?? ''
 
-  async function ask(
-    { method = 'GET', path = '/-/decide', headers = [], from = PROXY }: Question,
-    base = doorUrl,
+  async function authorize(
+    { method = 'GET', path = '/-/decide', headers = [], from = PROXY }: AuthorizationRequest,
+    base = listenerUrl,
   ): Promise<Answer> {
     const { hostname, port } = new URL(base)
     const request = send({
@@ -122,11 +122,11 @@ export async function startDoor(definition?: ForwardAuthDefinition, trusted = PR
 
   return {
     url: server.url,
-    doorUrl,
+    listenerUrl,
     redis,
     reached,
     originUrl: origin.url,
-    ask,
+    authorize,
     bearer: async (options: TokenOptions = {}) => `Bearer ${await mint(key, options)}`,
     async close() {
       await server.close()
@@ -148,8 +148,8 @@ export interface Described {
   readonly host?: string
 }
 
-/** The documented question of each proxy about a request, with the headers of its client. */
-export const PROXIES: Readonly<Record<string, (described: Described) => Question>> = {
+/** The documented authorization request of each proxy about a request, with the headers of its client. */
+export const PROXIES: Readonly<Record<string, (described: Described) => AuthorizationRequest>> = {
   traefik: ({ method = 'GET', target, headers = [], host = 'api.test' }) => ({
     headers: [
       ['Host', 'portcullis:8788'],
