@@ -34,6 +34,7 @@ export default definePolicy({
   revocation: { maxStalenessMs: 1_000 },
   maxConcurrentRequests: 500,
   maxOpenResponses: 5_000,
+  problemBaseUrl: 'https://docs.example.com/errors',
   clientStallSeconds: 30,
   maxHeaderBytes: 49_152,
   maxTokenBytes: 32_768,

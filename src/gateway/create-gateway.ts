@@ -55,7 +55,8 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
   const { contributions = [], apps = [], explains = false } = services
   const calls = services.calls ?? [metricsCall({ ...services.metrics, now })]
   const sendNonces = policy.tokens.dpopNonceRequired
-  const onError = problemHandler({ publicUrl, now })
+  const { problemBaseUrl } = policy
+  const onError = problemHandler({ publicUrl, problemBaseUrl, now })
   const compose = (stages: readonly MiddlewareHandler[]) =>
     inOrder(watch === undefined ? stages : watched(stages, watch), onError)
 

@@ -9,6 +9,8 @@ import { setRateLimitHeaders } from './rate-limit-headers.ts'
 export interface ProblemOptions {
   /** Base URL of the `resource_metadata` link in challenges (RFC 9728 section 5.1). */
   readonly publicUrl?: string
+  /** URL of a page with a section for each code, as the beginning of `type`. Default: `type` is a URN. */
+  readonly problemBaseUrl?: string | undefined
   /** The clock of `admit`, in milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
 }
@@ -22,7 +24,11 @@ export interface ProblemOptions {
  * app.onError(problemHandler({ publicUrl: 'https://api.example' }))
  * ```
  */
-export function problemHandler({ publicUrl, now = Date.now }: ProblemOptions = {}): ErrorHandler {
+export function problemHandler({
+  publicUrl,
+  problemBaseUrl: baseUrl,
+  now = Date.now,
+}: ProblemOptions = {}): ErrorHandler {
   const challengeParameter =
     publicUrl === undefined
       ? ''
@@ -36,6 +42,7 @@ export function problemHandler({ publicUrl, now = Date.now }: ProblemOptions = {
     if (carriesResponse(error)) return withHeaders(error.getResponse(), ofRequest)
     return problemResponse(problemOf(error), {
       requestId,
+      baseUrl,
       challengeParameter,
       headers: { ...createLimitHeaders(error, c, now), ...ofRequest },
       isEmpty: c.req.method === 'HEAD',

@@ -237,6 +237,12 @@ export interface PolicyDefinition<
   /** `operators()`, `authorizationServer()`, `signIn()`, `openapi()`, `otlp()`, each from its own module. */
   readonly features?: readonly ListedFeature[]
   /**
+   * URL of a page about errors: `type` of a problem is this URL with the code as its fragment, such as
+   * `https://docs.example.com/errors#rate_limited`. Default: `urn:portcullis:problem:rate_limited`. Refusals before
+   * the pipeline, such as of a request that is not valid HTTP, always have the URN.
+   */
+  readonly problemBaseUrl?: string
+  /**
    * Maximum size of all header fields of a request, in bytes, 8,192 to 131,072. Default 32,768 on Node,
    * and 131,072 on Workers, which is the limit of Cloudflare. A larger header is 431 or 400.
    */

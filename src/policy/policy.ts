@@ -38,6 +38,8 @@ export interface Policy {
   readonly stripHeaders?: readonly string[] | undefined
   readonly keepHeaders?: readonly string[] | undefined
   readonly features: readonly ListedFeature[]
+  /** Undefined: `type` of problems is a URN. */
+  readonly problemBaseUrl?: string | undefined
   /** Undefined: the default of the runtime. */
   readonly maxHeaderBytes?: number | undefined
   readonly maxConcurrentRequests: number
@@ -84,6 +86,7 @@ export function definePolicy<
     keepHeaders: definition.keepHeaders,
     identityHeaders: readIdentityHeaders(definition.identityHeaders),
     features: definition.features ?? [],
+    problemBaseUrl: definition.problemBaseUrl,
     maxHeaderBytes: definition.maxHeaderBytes,
     maxConcurrentRequests: definition.maxConcurrentRequests ?? DEFAULT_MAX_CONCURRENT_REQUESTS,
     maxTokenBytes: definition.maxTokenBytes ?? DEFAULT_MAX_TOKEN_BYTES,

@@ -73,6 +73,8 @@ interface ProblemResponseOptions {
   /** A parameter that is appended to the challenge, such as `, resource_metadata="…"`. */
   readonly challengeParameter?: string
   readonly headers?: Readonly<Record<string, string>>
+  /** `type` is this URL with the code as its fragment. Default: `urn:portcullis:problem:<code>`. */
+  readonly baseUrl?: string | undefined
   /** Whether the response has no body, as for HEAD. Default false. */
   readonly isEmpty?: boolean
 }
@@ -82,9 +84,9 @@ export function problemResponse(
   { code, status, title, detail, challenge, headers, errors, limited }: Problem,
   options: ProblemResponseOptions = {},
 ): Response {
-  const { requestId, challengeParameter = '', isEmpty = false } = options
+  const { requestId, challengeParameter = '', baseUrl, isEmpty = false } = options
   const body = {
-    type: `urn:portcullis:problem:${code}`,
+    type: baseUrl === undefined ? `urn:portcullis:problem:${code}` : `${baseUrl}#${code}`,
     title,
     status,
     detail,

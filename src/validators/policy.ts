@@ -28,7 +28,7 @@ import { keptHeader, strippedHeader } from './request-header.ts'
 import { nonEmpty, wholeNumber } from './schema-parts.ts'
 import { zodSchema } from './strictness.ts'
 import { tokenSources } from './token-source.ts'
-import { webOrigin } from './variables.ts'
+import { httpUrl, webOrigin } from './variables.ts'
 
 /** Methods that a route may have. HEAD follows GET (RFC 9110 section 9.3.2). */
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
@@ -145,6 +145,9 @@ export const policySchema = z.strictObject({
   keepHeaders: z.optional(z.array(keptHeader)),
   identityHeaders: z.optional(identityHeadersSchema),
   features: z.optional(z.array(listedFeature)),
+  problemBaseUrl: z.optional(
+    httpUrl.check(z.refine((url) => !/[?#]/.test(url), 'must have no query or fragment')),
+  ),
   maxHeaderBytes: z.optional(maxHeaderBytesSchema),
   maxConcurrentRequests: z.optional(maxConcurrentRequestsSchema),
   maxTokenBytes: z.optional(maxTokenBytesSchema),

@@ -4,6 +4,7 @@ import { parser } from '@prometheus-io/lezer-promql'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { METRICS, type Metric } from '../../src/observability/metrics/catalogue.ts'
+import { faultOf } from '../docs/link-faults.ts'
 import { ROOT } from '../harness/process.ts'
 import { hasPromtool, promtool } from '../observability/metrics/text.ts'
 
@@ -109,7 +110,7 @@ test('every alert has a description, a test in which it fires and a test in whic
   expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length)
   for (const { alert, labels, annotations } of rules) {
     expect(['warning', 'critical']).toContain(labels.severity)
-    expect(Object.keys(annotations).sort()).toEqual(['description', 'summary'])
+    expect(Object.keys(annotations).sort()).toEqual(['description', 'runbook_url', 'summary'])
     const own = cases
       .flatMap(({ alert_rule_test }) => alert_rule_test)
       .filter(({ alertname }) => alertname === alert)
@@ -156,3 +157,11 @@ test('the scrape targets one gateway, with the required permission', () => {
   expect(oauth2.scopes).toEqual(['portcullis:metrics:read'])
   expect(oauth2).not.toHaveProperty('client_secret')
 })
+
+test.each(rules.map(({ alert, annotations }) => [alert, annotations.runbook_url ?? '']))(
+  'the alert %s names a section of the documents: %s',
+  (_, url) => {
+    expect(url).toMatch(/^docs\/[a-z-]+\.md#[a-z-]+$/)
+    expect(faultOf('README.md', url)).toBeUndefined()
+  },
+)

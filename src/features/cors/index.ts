@@ -33,10 +33,13 @@ export function cors(definition: CorsDefinition): CorsFeature {
 /** One for all rules of a policy. */
 const CORS: Feature = { name: 'cors', guard }
 
-function guard({ core, policy: { routes, limits: limitOf } }: GuardParts): Contribution {
+function guard({
+  core,
+  policy: { routes, limits: limitOf, problemBaseUrl },
+}: GuardParts): Contribution {
   const { sources, publicUrl, now } = core
   const tokenHeaders = sources?.headers ?? []
-  const onError = problemHandler({ publicUrl, now })
+  const onError = problemHandler({ publicUrl, problemBaseUrl, now })
   const compiled = new Map(
     [...new Set(routes.flatMap((route) => definitionOf(route) ?? []))].map((definition) => [
       definition,
