@@ -129,7 +129,7 @@ export function matrixOf(policy: Policy): Matrix {
       permission: permissions.length === 0 ? null : permissions.join(' and '),
       admits: Object.fromEntries([...callers].map(([name, caller]) => [name, isAdmitted(caller)])),
       relation: relationOf(call?.relation) ?? route.relation?.name ?? null,
-      session: route.session === undefined ? null : 'session or token',
+      session: sessionInWords(route.session),
       authentication: authenticationInWords(route) ?? null,
       observed: [
         ...(route.permissionMode === 'observe' ? ['permission'] : []),
@@ -141,4 +141,9 @@ export function matrixOf(policy: Policy): Matrix {
     }
   }
   return { callers: [...callers.keys()], rows }
+}
+
+function sessionInWords(session: PolicyRoute['session']): string | null {
+  if (session === undefined) return null
+  return session === 'optional' ? 'optional session' : 'session or token'
 }

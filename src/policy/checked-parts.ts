@@ -161,7 +161,7 @@ function complete(
     permissionMode: demand?.mode,
     relation: relations && relation ? relations.ruleOf(relation) : undefined,
     authentication: authenticationOf(route),
-    ...(session !== undefined && { session: 'browser' as const }),
+    ...(session !== undefined && { session: session === 'optional' ? session : 'browser' }),
     limits: names.flatMap((name) => limitsNamed(limits, name)),
   })
 }

@@ -138,9 +138,11 @@ export interface RouteDefinition<
   readonly webSocketOrigins?: readonly string[]
   /**
    * Accepts browser sessions in addition to tokens. Needs `signIn()` from `portcullis/sign-in`. An
-   * object is `'browser'` with the field `authentication`. Default: only tokens.
+   * object is `'browser'` with the field `authentication`. `'optional'`, beside `anonymous: true`, names a
+   * signed-in user to the origin; without a session, or with one that has ended, the caller is
+   * anonymous. Default: only tokens.
    */
-  readonly session?: 'browser' | AuthenticationDemand
+  readonly session?: 'browser' | 'optional' | AuthenticationDemand
   /**
    * What the login of the user must be, for tokens and for browser sessions (RFC 9470). A token meets it
    * with its claims `acr` and `auth_time`; an API key never does. Default: any login, or none.

@@ -46,7 +46,7 @@ export interface PolicyRoute extends Required<Pick<RouteDefinition, Defaulted>>,
   /** Undefined: pages of other origins may not read responses. */
   readonly cors?: CorsFeature | undefined
   /** Undefined: browser sessions are not accepted. */
-  readonly session?: 'browser' | undefined
+  readonly session?: 'browser' | 'optional' | undefined
   /** Undefined: any login, or none. */
   readonly authentication?: AuthenticationDemand | undefined
   /** Undefined: no inspection. */

@@ -10,6 +10,7 @@ import { targetOf } from '../../http/path.ts'
 import { dropResponse } from '../../http/replaced-response.ts'
 import { NO_STORE, writeHeaders } from '../../http/response-headers.ts'
 import { fieldsOf, makePrivate, varyBy } from '../../http/shared-caches.ts'
+import { type AdmitOptions, admit } from '../../middleware/admit.ts'
 import { callerOf, type GatewayVariables, waitUntilOf } from '../../middleware/context.ts'
 import { receivedHeaders } from '../../middleware/request-headers.ts'
 import type { Check } from '../../problems/checks.ts'
@@ -56,6 +57,12 @@ export interface SessionStages {
   identify(authenticate: MiddlewareHandler, sources?: TokenSources): MiddlewareHandler
   /** After `admit` and `stepUp`: refuse a session of another host, and renew the session. */
   readonly admitted: readonly MiddlewareHandler[]
+}
+
+/** The stages of a route for everybody. */
+export interface OptionalSessionStages extends Pick<SessionStages, 'identify' | 'admitted'> {
+  /** Creates the stage `admit`, which admits a caller whose session has ended without a name. */
+  admit(options: AdmitOptions): MiddlewareHandler
 }
 
 type BrowserContext = Context<{ Variables: GatewayVariables }>
@@ -180,6 +187,47 @@ export function browserSession({
       },
     admitted: [requireHost, renew],
   }
+}
+
+/**
+ * Creates the stages of an anonymous route that names a signed-in user to its origin. As
+ * `browserSession`, except that a caller without a session, or with one that has ended, is anonymous: such a
+ * session costs a second call to Redis.
+ */
+export function optionalSession(options: BrowserSessionOptions): OptionalSessionStages {
+  const { identify, admitted } = browserSession({ ...options, asksForLogin: false })
+  return {
+    identify(authenticate, sources) {
+      const ofSession = identify(authenticate, sources)
+      return async function identify(c, next) {
+        await ofSession(c, next)
+        // A shared cache must not give the page of one caller to another one.
+        writeHeaders(c, (headers) => varyBy(fieldsOf(headers), ['Cookie']))
+      }
+    },
+    admit(options) {
+      const admitCaller: MiddlewareHandler = admit(options)
+      return async function admitEither(c: BrowserContext, next) {
+        const hasSession = readSession(receivedHeaders(c)) !== undefined
+        try {
+          await admitCaller(c, next)
+        } catch (error) {
+          if (!hasSession || !(error instanceof Denied) || !endOfSession(error.denial)) throw error
+          c.set('portcullis.pending', NO_CREDENTIAL)
+          c.set('portcullis.principal', null)
+          await admitCaller(c, next)
+        }
+      }
+    },
+    admitted,
+  }
+}
+
+const NO_CREDENTIAL = {
+  reference: undefined,
+  proof: undefined,
+  check: undefined,
+  identified() {},
 }
 
 /** Returns which pages may send a request with an unsafe method to the host of a URL. */

@@ -11,7 +11,7 @@ import { type Mistake, mistakeAt, withPath } from '../../problems/mistake.ts'
 import { issuesOf, mistakeOf, parseConfiguration } from '../../validators/configuration.ts'
 import { type IssuerConfig, idTokenAlgorithmOf } from '../../validators/issuer.ts'
 import { issuerClientsOf, issuerClientVariables } from '../../validators/issuer-client.ts'
-import { browserSession } from './browser-session.ts'
+import { browserSession, optionalSession } from './browser-session.ts'
 import { callbackNameOf } from './callback.ts'
 import { CONTACT_OBSERVER } from './contacts.ts'
 import {
@@ -73,10 +73,13 @@ function rehearse({ core: { publicUrl, now }, policy }: GuardParts): Contributio
   const hosts = createHosts(policy.routes, publicUrl)
   return {
     stagesOf: ({ session, authentication: demand }, { references }) =>
-      session && browserSession({ references, renewal: undefined, hosts, demand, now }),
+      session && stagesFor(session)({ references, renewal: undefined, hosts, demand, now }),
     cookies: [SESSION_COOKIE],
   }
 }
+
+const stagesFor = (session: 'browser' | 'optional') =>
+  session === 'optional' ? optionalSession : browserSession
 
 function createContribution(definition: SignInDefinition, parts: FeatureParts): Contribution {
   const { config, redis, admission, references, now } = parts
@@ -159,7 +162,7 @@ function createContribution(definition: SignInDefinition, parts: FeatureParts): 
     cookies,
     stagesOf: ({ session, authentication: demand }, { references, explains }) => ({
       ...(session &&
-        browserSession({
+        stagesFor(session)({
           references,
           renewal: explains ? undefined : renewal,
           hosts,
@@ -233,6 +236,15 @@ function* mistakesInRoute(route: RouteDefinition): Generator<Mistake> {
       message: 'this path is reserved for the sign-in',
     }
   if (route.session === undefined) return
+  if (route.session === 'optional') {
+    if (!route.anonymous)
+      yield {
+        code: 'conflict',
+        path: ['session'],
+        message: "'optional' requires anonymous: true; otherwise set session: 'browser'",
+      }
+    return
+  }
   for (const issue of issuesOf(sessionDemandSchema, route.session))
     yield withPath(mistakeOf(issue, ['session']))
   if (route.dpop || route.anonymous || route.mcp)

@@ -64,6 +64,8 @@ export function policyFor(
       },
       { method: 'GET', path: '/tokens-only', permission: 'orders:read', limits: ['standard'] },
       { method: 'GET', path: '/open', anonymous: true },
+      { method: 'GET', path: '/welcome', anonymous: true, session: 'optional' },
+      { method: 'POST', path: '/welcome', anonymous: true, session: 'optional' },
       ...(hosts ? routesOfHosts : []),
     ],
   })
