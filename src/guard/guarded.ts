@@ -55,6 +55,8 @@ export interface Framework {
   readonly closeUndeclared?: (c: Context) => void
   /** Returns the client's address, unless the options do. */
   readonly addressOf: (c: Context) => string | undefined
+  /** Returns what `clientAddress` of the options gets. Default: the context. */
+  readonly sourceOf?: (c: Context) => object
   /** Comes before the stages that read the request. Default none. */
   readonly beforeCaller?: MiddlewareHandler
   /** Watches open responses. Default: as those of Hono's handlers. */
@@ -71,6 +73,10 @@ export interface Guarded {
   access(declaration: Declaration, isPlanned: boolean): MiddlewareHandler
   /** Adds a route. Throws `Misconfigured` if it names a limit that the options do not have. */
   declare(declaration: Declaration): void
+  /** Returns the largest body of a request with these declarations. */
+  maxBodyBytes(declarations: readonly Declaration[]): number
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
   /** Turns an error of a stage into its response. */
   readonly onError: ErrorHandler
   readonly revoke: Revoke
@@ -143,17 +149,28 @@ export function createGuarded(
   const unknown = unknownAddress()
   const maxConcurrentRequests = options.maxConcurrentRequests ?? DEFAULT_MAX_CONCURRENT_REQUESTS
 
+  const { sourceOf = (c: Context) => c } = framework
+  const addressOf =
+    options.clientAddress === undefined
+      ? framework.addressOf
+      : // The framework determines both types.
+        (c: Context) => options.clientAddress?.(sourceOf(c) as never)
+
   /** Returns the limits of these names, and `standard` if there is one. Skips unknown names. */
   function limitsOfDemand(names: readonly string[]): PolicyLimit[] {
     return [...new Set(names)].flatMap((name) => limitsNamed(limits, name))
   }
 
+  function maxBytesOf(declarations: readonly Declaration[]): number {
+    const own = declarations.findLast(({ maxBodyBytes }) => maxBodyBytes !== undefined)
+    return own?.maxBodyBytes ?? defaultMaxBytes
+  }
+
   function composeGuards({ declarations, anonymous, path }: Demand): MiddlewareHandler {
     const named = declarations.flatMap((declaration) => declaration.limits)
-    const own = declarations.findLast(({ maxBodyBytes }) => maxBodyBytes !== undefined)
     const demand: CallerDemand = {
       limits: limitsOfDemand([STANDARD_LIMIT, ...named]),
-      maxBodyBytes: own?.maxBodyBytes ?? defaultMaxBytes,
+      maxBodyBytes: maxBytesOf(declarations),
       ofRequest: true,
       anonymous,
       admitBy: unknown.admitKnown,
@@ -233,10 +250,7 @@ export function createGuarded(
         audit.stage,
         stage('shedLoad', shedLoad({ maxConcurrentRequests, now })),
         stage('canonicalPath', canonicalPath()),
-        stage(
-          'clientAddress',
-          clientAddress({ addressOf: options.clientAddress ?? framework.addressOf }),
-        ),
+        stage('clientAddress', clientAddress({ addressOf })),
         unknown.report,
         ...(framework.beforeCaller === undefined ? [] : [framework.beforeCaller]),
         planned,
@@ -274,6 +288,8 @@ export function createGuarded(
       warned.add(permission.name)
       console.warn(`${text}: no role of the options grants it; only scopes of a token can`)
     },
+    maxBodyBytes: maxBytesOf,
+    now,
     onError,
     revoke: createRevoke({ issuers, revocations: createRevocations(clients.redis, now), now }),
   }

@@ -1,5 +1,4 @@
 /** The options of `portcullis()`. */
-import type { Context } from 'hono'
 import type { AbuseDefinition } from '../access/abuse/definition.ts'
 import type { AuditSink } from '../audit/event.ts'
 import type { ConnectRedis } from '../gateway/runtime.ts'
@@ -48,6 +47,7 @@ export type RedisClient = Pick<RedisConnection, 'send'> &
 export interface GuardOptions<
   LimitName extends string = string,
   Permission extends string = string,
+  Source = never,
 > {
   readonly issuers: readonly IssuerOptions[]
   /** The server, or a client that implements the port. */
@@ -88,10 +88,11 @@ export interface GuardOptions<
   /** Receives an event for each decision. Default: writes it to the console. */
   readonly audit?: AuditSink
   /**
-   * Returns the address of the client. Default: `CF-Connecting-IP` in a Worker, the address of the
-   * connection in Node. Set it if the app is behind another proxy.
+   * Returns the address of the client, from what the framework has: the context of Hono, or the request.
+   * Default: `CF-Connecting-IP` in a Worker, the address of the connection in Node. Set it if the app is
+   * behind another proxy.
    */
-  readonly clientAddress?: (c: Context) => string | undefined
+  readonly clientAddress?: (source: Source) => string | undefined
 }
 
 type NamesOf<Known> = Known extends unknown ? keyof Known : never

@@ -4,7 +4,7 @@ import type { Principal } from '../access/principal.ts'
 import { ProblemError } from '../errors.ts'
 import { createBuilds } from '../guard/builds.ts'
 import { createRouteGuards, type Declaration } from '../guard/declaration.ts'
-import type { GuardOptions, OnlyKnown } from '../guard/options.ts'
+import type { OnlyKnown, GuardOptions as OptionsOf } from '../guard/options.ts'
 import type { RevocationTarget } from '../guard/revoke.ts'
 import { callerOf } from '../middleware/context.ts'
 import type { PermissionDemand } from '../policy/definition.ts'
@@ -30,6 +30,12 @@ export interface GuardEnv<Bindings extends object = object> {
   Bindings: Bindings
   Variables: GuardVariables
 }
+
+/** A value from the environment may be undefined in the types: the check at the start names it. */
+export type GuardOptions<
+  LimitName extends string = string,
+  Permission extends string = string,
+> = OptionsOf<LimitName, Permission, Context>
 
 // A union with a plain string would drop the names from an editor's suggestions.
 type Suggested<Name extends string> = Name | (string & Record<never, never>)

@@ -4,7 +4,7 @@ export type { Principal } from '../access/principal.ts'
 export type { AuditEvent, AuditSink } from '../audit/event.ts'
 export { consoleAuditSink } from '../audit/truncate.ts'
 export { Denied, Misconfigured, Unavailable } from '../errors.ts'
-export type { GuardOptions, IssuerOptions, RedisClient, RedisOptions } from '../guard/options.ts'
+export type { IssuerOptions, RedisClient, RedisOptions } from '../guard/options.ts'
 export type { RevocationTarget } from '../guard/revoke.ts'
 export { clientAddressOf, requestIdOf, traceOf } from '../middleware/context.ts'
 export { problemHandler } from '../middleware/problem-handler.ts'
@@ -14,6 +14,7 @@ export {
   type CallerVariables,
   type Guard,
   type GuardEnv,
+  type GuardOptions,
   type GuardVariables,
   portcullis,
 } from './guard.ts'

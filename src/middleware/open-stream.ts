@@ -47,7 +47,7 @@ export function watchAnswer(
 /** JSON of `c.json()` is complete when its handler returns. JSON lines are a stream. */
 const COMPLETE = /^application\/(?:json|[\w.-]+\+json)[ \t]*(?:;|$)/i
 
-const isComplete = (headers: Headers): boolean =>
+export const isComplete = (headers: Headers): boolean =>
   COMPLETE.test(headers.get('Content-Type') ?? '') && !headers.has('Transfer-Encoding')
 
 /** Creates the stage around handlers that respond themselves. Their responses break off as those of origins do. */

@@ -6,10 +6,35 @@
 declare module 'express' {
   import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 
-  type Handler = (request: IncomingMessage, response: ServerResponse) => void
-  export default function express(): RequestListener & {
-    get(path: string, handler: Handler): void
+  export interface Request extends IncomingMessage {
+    body: unknown
+    params: Readonly<Record<string, string>>
+    caller?: { readonly subject: string } | null
+    valid?: Readonly<Record<string, unknown>>
   }
+  export interface Response extends ServerResponse {
+    status(code: number): this
+    json(value: unknown): this
+  }
+  type Next = (error?: unknown) => void
+  export type Handler = (req: Request, res: Response, next: Next) => unknown
+  export type ErrorHandler = (error: Error, req: Request, res: Response, next: Next) => unknown
+  export interface Router extends RequestListener {
+    get(path: string, ...handlers: Handler[]): void
+    post(path: string, ...handlers: Handler[]): void
+    use(handler: Handler): void
+    use(handler: ErrorHandler): void
+    use(path: string, ...handlers: (Handler | Router)[]): void
+  }
+  export interface Application extends Router {
+    set(name: string, value: unknown): void
+  }
+  const express: {
+    (): Application
+    Router(options?: { readonly mergeParams?: boolean }): Router
+    json(options?: { readonly limit?: number }): Handler
+  }
+  export default express
 }
 
 declare module 'express4' {
@@ -33,17 +58,40 @@ declare module '@koa/router' {
 }
 
 declare module 'fastify' {
+  import type { IncomingMessage, ServerResponse } from 'node:http'
+
   interface Options {
-    readonly routerOptions: {
+    readonly routerOptions?: {
       readonly caseSensitive: boolean
       readonly ignoreTrailingSlash: boolean
     }
   }
-  export default function fastify(options: Options): {
-    get(path: string, handler: () => string): void
+  export interface Request {
+    readonly raw: IncomingMessage & {
+      readonly caller?: { readonly subject: string } | null
+      readonly valid?: Readonly<Record<string, unknown>>
+    }
+    readonly params: unknown
+    readonly body: unknown
+  }
+  export interface Reply {
+    readonly raw: ServerResponse
+    code(status: number): Reply
+    send(value: unknown): Reply
+  }
+  type Hook = (request: Request, reply: Reply, done: () => void) => void
+  type Handler = (request: Request, reply: Reply) => unknown
+  export interface Server {
+    get(path: string, handler: Handler): void
+    get(path: string, options: { readonly preHandler: Hook }, handler: Handler): void
+    post(path: string, options: { readonly preHandler: Hook }, handler: Handler): void
+    register(plugin: unknown): Promise<void>
+    /** Of `@fastify/middie`. */
+    use(middleware: unknown): void
     listen(options: { readonly port: number; readonly host: string }): Promise<string>
     close(): Promise<void>
   }
+  export default function fastify(options?: Options): Server
 }
 
 declare module '@hapi/hapi' {

@@ -1,0 +1,338 @@
+/** One call guards an app of Express, or of another framework with handlers of Connect. */
+import type { Context } from 'hono'
+import type { $ZodType } from 'zod/v4/core'
+import type { Principal } from '../access/principal.ts'
+import { Denied, OutOfOrder } from '../errors.ts'
+import { createBuilds } from '../guard/builds.ts'
+import { createRouteGuards, type Declaration } from '../guard/declaration.ts'
+import type { Demand, Guarded } from '../guard/guarded.ts'
+import { setParams, validInput, type With } from '../guard/input.ts'
+import type { OnlyKnown, GuardOptions as OptionsOf } from '../guard/options.ts'
+import type { RevocationTarget } from '../guard/revoke.ts'
+import { contextOf, createRunner, keepContext, OF_RUN, type Run, revokeFor } from '../guard/run.ts'
+import { callerOf, type GatewayVariables } from '../middleware/context.ts'
+import { setRateLimitHeaders } from '../middleware/rate-limit-headers.ts'
+import type { PermissionDemand } from '../policy/definition.ts'
+import type {
+  ConnectHandler,
+  ConnectRequest,
+  ConnectResponse,
+  Next,
+  NodeRequest,
+  NodeResponse,
+} from './connect.ts'
+import { declarationsAhead } from './look-ahead.ts'
+import { hasBody, isBodyLost, limitUnread, requestOf } from './request.ts'
+import { send, sentResponse, watchWith } from './responses.ts'
+
+/** What the guard adds to a request. */
+export interface GuardedRequest<
+  Caller extends Principal | null = Principal | null,
+  Valid = Readonly<Record<string, unknown>>,
+> {
+  /** The verified caller. Null for an anonymous caller of a public route. */
+  caller: Caller
+  /** What the schemas of the route returned: `valid.body`, `valid.query`, `valid.params`, `valid.headers`. */
+  valid: Valid
+}
+
+/** The guard of a route. Each method except `handle` returns a new guard, so a part of a declaration can be shared. */
+export interface RouteGuard<
+  Caller extends Principal | null,
+  LimitName extends string,
+  Valid = object,
+> extends ConnectHandler {
+  /**
+   * Returns the guard and a handler as one, with the types of the caller and of the input. What the handler
+   * throws, or rejects with, is passed to `next`.
+   */
+  handle<Req = ConnectRequest, Res = ConnectResponse>(
+    handler: (req: Req & GuardedRequest<Caller, Valid>, res: Res, next: Next) => unknown,
+  ): (req: Req, res: Res, next: Next) => void
+  /** Requires a JSON body that matches: `req.valid.body`, and `req.body`. */
+  body<Schema extends $ZodType>(
+    schema: Schema,
+  ): RouteGuard<Caller, LimitName, With<Valid, 'body', Schema>>
+  /** Requires a query that matches: `req.valid.query`. Only parameters of `z.array` may be repeated. */
+  query<Schema extends $ZodType>(
+    schema: Schema,
+  ): RouteGuard<Caller, LimitName, With<Valid, 'query', Schema>>
+  /** Requires path parameters that match: `req.valid.params`. */
+  params<Schema extends $ZodType>(
+    schema: Schema,
+  ): RouteGuard<Caller, LimitName, With<Valid, 'params', Schema>>
+  /** Requires headers that match, by lower-case name: `req.valid.headers`. */
+  headers<Schema extends $ZodType>(
+    schema: Schema,
+  ): RouteGuard<Caller, LimitName, With<Valid, 'headers', Schema>>
+  /** Counts these limits in addition to `standard`. */
+  limit(...names: [LimitName, ...LimitName[]]): RouteGuard<Caller, LimitName, Valid>
+  /** Replaces the guard's limit of the body; 0 forbids a body. */
+  maxBodyBytes(bytes: number): RouteGuard<Caller, LimitName, Valid>
+}
+
+/** A value from the environment may be undefined in the types: the check at the start names it. */
+export type GuardOptions<
+  LimitName extends string = string,
+  Permission extends string = string,
+> = OptionsOf<LimitName, Permission, ConnectRequest>
+
+// A union with a plain string would drop the names from an editor's suggestions.
+type Suggested<Name extends string> = Name | (string & Record<never, never>)
+
+export interface Guard<LimitName extends string = string, Permission extends string = string>
+  extends ConnectHandler {
+  /** Guards a route: callers need this permission, from their roles and scopes. */
+  require(permission: Suggested<Permission> | PermissionDemand): RouteGuard<Principal, LimitName>
+  /** Guards a route for any identified caller. For limits or input: behind `app.use(guard)`, a route needs no guard. */
+  authenticated(): RouteGuard<Principal, LimitName>
+  /**
+   * Opens a route to anonymous callers. A token that is sent must be valid. The route must come before
+   * `app.use(guard)`, which refuses anonymous callers.
+   */
+  public(): RouteGuard<Principal | null, LimitName>
+  /**
+   * Revokes a token, or all tokens of a subject, session, client or tenant that were issued until now.
+   * Default: the caller's token, by its `jti`. A token without `jti` is revoked with all tokens of its
+   * subject that were issued until now, the same second included. A revocation is in force on the next
+   * request, in every process. Throws `Unavailable` if it may not have been stored.
+   */
+  revoke(req: object, target?: RevocationTarget): Promise<void>
+}
+
+/** The state of a guard for a request. */
+interface State {
+  readonly c: Context
+  readonly guarded: Guarded
+  /** The declarations with limits that are counted already. */
+  readonly planned: ReadonlySet<Declaration>
+  /** The largest body, for readers other than the guard. */
+  maxBytes: number
+  /** Refuses the request: the stages see the error, and its response is sent. */
+  refuse(error: Error): void
+}
+
+/** What a run has, besides what every framework has. */
+interface ConnectRun extends Run {
+  readonly req: NodeRequest
+  readonly res: NodeResponse
+  readonly isUrl: boolean
+}
+
+const runOf = (c: Context): ConnectRun => c.env as unknown as ConnectRun
+
+/**
+ * Creates the guard of an app. `app.use(guard)` identifies the caller, checks revocation, bans and limits
+ * in one round trip to Redis, and records an audit event. Every route behind it needs a valid token, also
+ * a route that declares nothing. `guard.require()` and the others also guard a route without it.
+ *
+ * A request that is refused gets a problem document, and reaches no handler: neither `next()` nor
+ * `next(error)` is called. Wrong options throw one `Misconfigured` with all mistakes. Options may be a
+ * function of `process.env`: then mistakes are logged, and each request gets the problem `misconfigured`.
+ *
+ * @example
+ * ```ts
+ * const guard = portcullis({ issuers, redis, roles: { reader: ['notes:read'] } })
+ * app.get('/about', guard.public(), (req, res) => res.json({ caller: req.caller }))
+ * app.use(guard)
+ * app.get('/notes', guard.require('notes:read'), (req, res) => res.json(req.caller?.subject))
+ * ```
+ */
+export function portcullis<
+  Bindings extends object = object,
+  const LimitName extends string = never,
+  const Permission extends string = never,
+  Given = unknown,
+>(
+  options:
+    | GuardOptions<LimitName, Permission>
+    | ((env: Bindings) => GuardOptions<LimitName, Permission> & Given & OnlyKnown<Given>),
+): Guard<LimitName, Permission> {
+  const builds = createBuilds(options, () => ({
+    ...OF_RUN,
+    beforeCaller: checkMessage,
+    watchWith: watchWith((c) => runOf(c).res),
+  }))
+  const { declarationOf } = builds
+  const run = createRunner()
+  const states = new WeakMap<object, State>()
+  let outcome: ReturnType<typeof builds.build> | undefined
+
+  /** Admits the request, and calls `proceed` with its state. Sends the response of a refusal. */
+  async function admit(
+    req: NodeRequest,
+    res: NodeResponse,
+    demand: Demand,
+    proceed: (state: State) => Promise<void> | void,
+  ): Promise<void> {
+    outcome ??= builds.build(PROCESS)
+    const { request, isUrl } = requestOf(req)
+    if ('refusal' in outcome) return send(await outcome.refusal.fetch(request), req, res)
+    const { guarded } = outcome
+    let isOfApp = false
+    const handle = (c: Context): Promise<Response> =>
+      new Promise((resolve, reject) => {
+        // Nobody would read the response.
+        if (res.closed || res.destroyed) return resolve(sentResponse(res))
+        let isComplete = false
+        const state: State = {
+          c,
+          guarded,
+          planned: new Set(demand.declarations),
+          maxBytes: guarded.maxBodyBytes(demand.declarations),
+          refuse(error) {
+            if (isComplete) return
+            isOfApp = false
+            reject(error)
+          },
+        }
+        states.set(req, state)
+        keepContext(req, c)
+        isOfApp = true
+        res.once('close', () => {
+          isComplete = true
+          resolve(sentResponse(res))
+        })
+        Promise.resolve(proceed(state)).catch(state.refuse)
+      })
+    const address = () => req.ip ?? req.socket?.remoteAddress
+    const of: ConnectRun = { guarded, demand, source: req, address, handle, req, res, isUrl }
+    const response = await run(request, of)
+    if (!isOfApp) await send(response, req, res)
+  }
+
+  /** Gives the request to the next handler of the app. */
+  function passOn(state: State, req: NodeRequest, res: NodeResponse, next: Next): void {
+    const { c } = state
+    Object.assign(req, { caller: callerOf(c, 'guard') })
+    const { 'portcullis.rateLimits': limits = [], 'portcullis.requestId': id } =
+      c.var as Partial<GatewayVariables>
+    if (id !== undefined) res.setHeader('X-Request-Id', id)
+    setRateLimitHeaders(
+      { set: (name, value) => res.setHeader(name, value) },
+      limits,
+      state.guarded.now(),
+    )
+    next()
+  }
+
+  /** Applies the declaration of a route to a request that is admitted. */
+  async function enter(state: State, declaration: Declaration, req: NodeRequest): Promise<void> {
+    const { c, guarded, planned } = state
+    const { input, maxBodyBytes, text } = declaration
+    if (input.body !== undefined && isBodyLost(req))
+      throw new OutOfOrder(`${text}: the body was read before the guard, and is not in req.body`)
+    if (maxBodyBytes !== undefined) state.maxBytes = maxBodyBytes
+    setParams(c, (req.params ?? {}) as Readonly<Record<string, unknown>>)
+    setRoute(c, req)
+    await guarded.access(declaration, planned.has(declaration))(c, async () => {})
+    const valid = validInput(c, input)
+    Object.assign(req, { valid })
+    // Parsers of the app must not wait for a body that was read.
+    if (input.body !== undefined) Object.assign(req, { body: valid.body, _body: true })
+  }
+
+  function createGuard(declaration: Declaration): object {
+    const guard = function routeGuard(req: NodeRequest, res: NodeResponse, next: Next): void {
+      const known = states.get(req)
+      if (known !== undefined) {
+        enter(known, declaration, req)
+          .then(() => passOn(known, req, res, next))
+          .catch(known.refuse)
+        return
+      }
+      const { anonymous } = declaration
+      const demand = { declarations: [declaration], path: null, anonymous }
+      admit(req, res, demand, async (state) => {
+        await enter(state, declaration, req)
+        if (limitRest(state, req)) passOn(state, req, res, next)
+      }).catch(next)
+    }
+    builds.add(guard, declaration)
+    const handle =
+      (handler: (req: NodeRequest, res: NodeResponse, next: Next) => unknown) =>
+      (req: NodeRequest, res: NodeResponse, next: Next): void =>
+        guard(req, res, async (failure) => {
+          // The guard itself has failed: the request is not admitted.
+          if (failure !== undefined) return next(failure)
+          try {
+            await handler(req, res, next)
+          } catch (error) {
+            next(error)
+          }
+        })
+    return Object.assign(guard, { handle })
+  }
+
+  const guard = function guard(req: NodeRequest, res: NodeResponse, next: Next): void {
+    const known = states.get(req)
+    if (known !== undefined) {
+      // A public route came before, and did not answer.
+      if (callerOf(known.c, 'guard') === null) known.refuse(new Denied({ code: 'missing_token' }))
+      else next()
+      return
+    }
+    const declarations = declarationsAhead(req, declarationOf)
+    warnOfPublic(declarations)
+    admit(req, res, { declarations, path: null, anonymous: false }, (state) => {
+      if (limitRest(state, req)) passOn(state, req, res, next)
+    }).catch(next)
+  }
+
+  const warned = new Set<Declaration>()
+  function warnOfPublic(declarations: readonly Declaration[]): void {
+    for (const declaration of declarations) {
+      if (!declaration.anonymous || warned.has(declaration)) continue
+      warned.add(declaration)
+      console.warn(
+        `${declaration.text}: the route is behind app.use(guard), which refuses anonymous callers; ` +
+          'register it before app.use(guard)',
+      )
+    }
+  }
+
+  const { require, authenticated } =
+    createRouteGuards<RouteGuard<Principal, LimitName>>(createGuard)
+  const ofAnyone = createRouteGuards<RouteGuard<Principal | null, LimitName>>(createGuard)
+  return Object.assign(guard as unknown as ConnectHandler, {
+    require,
+    authenticated,
+    public: ofAnyone.public,
+    async revoke(req: object, target?: RevocationTarget) {
+      const c = contextOf(req, 'guard.revoke()')
+      const state = states.get(req)
+      if (state === undefined)
+        throw new OutOfOrder('guard.revoke(): another guard has admitted this request')
+      return revokeFor(state.guarded, c, target)
+    },
+  })
+}
+
+const PROCESS = (globalThis as { process?: { readonly env: object } }).process?.env ?? {}
+
+/** Sets the route for the audit event. Not in the demand: a router below a parameter has any number of paths. */
+function setRoute(c: Context<{ Variables: Partial<GatewayVariables> }>, req: NodeRequest): void {
+  const { baseUrl = '', route } = req
+  if (typeof route?.path !== 'string') return
+  const { limits = [] } = c.get('portcullis.route') ?? {}
+  c.set('portcullis.route', { path: baseUrl + route.path, limits })
+}
+
+/** Refuses what a `Request` cannot have: a URL that is none, and a body of GET or HEAD. */
+function checkMessage(c: Context, next: () => Promise<void>): Promise<void> {
+  const { req, isUrl } = runOf(c)
+  setRoute(c, req)
+  if (!isUrl) throw new Denied({ code: 'ambiguous_path', check: 'host' })
+  if (hasBody(req) && (c.req.method === 'GET' || c.req.method === 'HEAD'))
+    throw new Denied({ code: 'malformed_request', check: 'unexpected_body' })
+  return next()
+}
+
+/** Limits a body that the handlers of the app read. Returns false if the request was refused. */
+function limitRest(state: State, req: NodeRequest): boolean {
+  return limitUnread(
+    req,
+    () => state.maxBytes,
+    () => state.refuse(new Denied({ code: 'payload_too_large', maxBytes: state.maxBytes })),
+  )
+}

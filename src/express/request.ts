@@ -1,0 +1,118 @@
+/** The request of Connect as a `Request`, whose body is read only if a stage of the guard reads it. */
+import type { NodeRequest } from './connect.ts'
+
+const METHODS_WITHOUT_BODY = new Set(['GET', 'HEAD'])
+/** A `Request` refuses them. */
+const FORBIDDEN_METHODS = new Set(['CONNECT', 'TRACE', 'TRACK'])
+
+/** For a request that has none, or an invalid one, which is refused. */
+const NO_HOST = 'localhost'
+
+export interface Converted {
+  readonly request: Request
+  /** Whether `Host` and the target form a URL. */
+  readonly isUrl: boolean
+}
+
+/** Returns the request. Its `url` has the path as it was sent: `URL` would resolve its dots. */
+export function requestOf(req: NodeRequest): Converted {
+  const headers = headersOf(req)
+  const method = req.method ?? 'GET'
+  const target = req.originalUrl ?? req.url ?? '/'
+  const scheme = req.protocol ?? (req.socket?.encrypted ? 'https' : 'http')
+  const url = `${scheme}://${headers.get('host') ?? NO_HOST}${target}`
+  const isUrl = URL.canParse(url)
+  const body = hasBody(req) && !METHODS_WITHOUT_BODY.has(method) ? bodyOf(req) : null
+  // Required for a stream, and missing in the types of Workers.
+  const init: RequestInit & { readonly duplex: 'half' } = { headers, body, duplex: 'half' }
+  const request = new Request(isUrl ? url : `http://${NO_HOST}/`, {
+    ...init,
+    method: FORBIDDEN_METHODS.has(method) ? 'POST' : method,
+  })
+  Object.defineProperties(request, { url: { value: url }, method: { value: method } })
+  return { request, isUrl }
+}
+
+/** Several fields of one name are joined, as `Headers` does: Node would drop all but one of some. */
+function headersOf({ rawHeaders, headers }: NodeRequest): Headers {
+  const fields = new Headers()
+  if (rawHeaders === undefined) {
+    for (const [name, value] of Object.entries(headers))
+      for (const each of [value ?? []].flat()) fields.append(name, each)
+    return fields
+  }
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? ''
+    // HTTP/2 has the method and the target as fields.
+    if (name.toLowerCase() === ':authority') fields.set('host', rawHeaders[at + 1] ?? '')
+    else if (!name.startsWith(':')) fields.append(name, rawHeaders[at + 1] ?? '')
+  }
+  return fields
+}
+
+/** Reports whether the request has a body (RFC 9112 section 6.3). */
+export function hasBody({ headers }: NodeRequest): boolean {
+  const { 'content-length': length, 'transfer-encoding': coding } = headers
+  return coding !== undefined || (length !== undefined && length !== '0')
+}
+
+/** Reports whether something has read the body, and left no result. */
+export const isBodyLost = (req: NodeRequest): boolean =>
+  hasBody(req) && req.readableDidRead === true && req.body === undefined
+
+/**
+ * Returns the body. The stream of the request is read only if this one is: otherwise a body parser of the
+ * app reads it. A body that a parser has read already is what it has parsed, as JSON.
+ */
+function bodyOf(req: NodeRequest): ReadableStream<Uint8Array> {
+  let chunks: AsyncIterator<Uint8Array | string> | undefined
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        if (chunks === undefined && req.readableDidRead === true) {
+          const bytes = bytesOf(req.body)
+          if (bytes.byteLength > 0) controller.enqueue(bytes)
+          return controller.close()
+        }
+        chunks ??= req[Symbol.asyncIterator]?.()
+        const chunk = await chunks?.next()
+        if (chunk === undefined || chunk.done) controller.close()
+        else controller.enqueue(bytesOf(chunk.value))
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+const encoder = new TextEncoder()
+
+function bytesOf(body: unknown): Uint8Array {
+  if (body instanceof Uint8Array) return body
+  return encoder.encode(typeof body === 'string' ? body : (JSON.stringify(body) ?? ''))
+}
+
+/**
+ * Calls `onExcess` when a body without a length has more than `maxBytes()`, whatever reads it. The rest
+ * is discarded. Returns whether what has arrived is within the limit. Node itself ends a body at its
+ * `Content-Length`, which the guard has checked.
+ */
+export function limitUnread(
+  req: NodeRequest,
+  maxBytes: () => number,
+  onExcess: () => void,
+): boolean {
+  const { push } = req
+  if (push === undefined || req.headers['transfer-encoding'] === undefined) return true
+  let bytes = req.readableLength ?? 0
+  let isOver = bytes > maxBytes()
+  if (isOver) onExcess()
+  req.push = function limited(chunk, encoding) {
+    if (isOver) return true
+    bytes += chunk?.length ?? 0
+    if (bytes <= maxBytes()) return push.call(req, chunk, encoding)
+    isOver = true
+    onExcess()
+    return true
+  }
+  return !isOver
+}

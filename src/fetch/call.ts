@@ -1,0 +1,76 @@
+/** What frameworks pass to a handler: a request, or an object with it. */
+import { IS_WORKERS } from '../isolate/platform.ts'
+
+/** What a handler of a framework was called with. */
+export interface Call {
+  readonly request: Request
+  /** The environment: bindings of a Worker, else the variables of the process. */
+  readonly env: object
+  /** What has `waitUntil`, in a Worker. */
+  readonly context: WorkerContext | undefined
+  /** Returns the path parameters. */
+  params(): Promise<Readonly<Record<string, unknown>>>
+  /** Returns the address that the framework reports. Undefined: it reports none. */
+  address(): string | undefined
+}
+
+/** The part of the `ExecutionContext` of a Worker that is needed. */
+interface WorkerContext {
+  waitUntil(promise: Promise<unknown>): void
+  passThroughOnException(): void
+  readonly props: object
+}
+
+/** The members that events and contexts of frameworks have. */
+interface Event {
+  readonly request?: unknown
+  readonly event?: unknown
+  readonly params?: unknown
+  /** SvelteKit. */
+  readonly getClientAddress?: () => string
+  /** Astro. */
+  readonly clientAddress?: string
+  /** SvelteKit in a Worker. */
+  readonly platform?: { readonly env?: unknown; readonly context?: unknown }
+}
+
+const PROCESS = (globalThis as { process?: { readonly env: object } }).process?.env ?? {}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
+
+/** Reports whether it is a request, also of another realm or of a class of the framework. */
+const isRequest = (value: unknown): value is Request =>
+  isObject(value) && 'headers' in value && 'method' in value && 'url' in value
+
+/**
+ * Returns the request of a call: the first argument, its member `request`, or `request` of its member
+ * `event`. Throws a `TypeError` if none of them is a request.
+ */
+export function callOf(args: readonly unknown[]): Call {
+  const [first, second, third] = args
+  const outer: Event = isObject(first) ? first : {}
+  const event: Event = isObject(outer.event) ? outer.event : outer
+  const request = isRequest(first) ? first : event.request
+  if (!isRequest(request))
+    throw new TypeError('guard: call the handler with a Request, or with an object that has one')
+  const after: Event = isObject(second) ? second : {}
+  const bindings = isRequest(first) ? second : event.platform?.env
+  return {
+    request,
+    env: IS_WORKERS && isObject(bindings) ? bindings : PROCESS,
+    context: [third, event.platform?.context].find(isWorkerContext),
+    async params() {
+      const params = await (isRequest(first) ? after.params : event.params)
+      return isObject(params) ? { ...params } : {}
+    },
+    address() {
+      if (isRequest(first))
+        return IS_WORKERS ? (request.headers.get('cf-connecting-ip') ?? undefined) : undefined
+      if (event.getClientAddress !== undefined) return event.getClientAddress()
+      return event.clientAddress
+    },
+  }
+}
+
+const isWorkerContext = (value: unknown): value is WorkerContext =>
+  isObject(value) && 'waitUntil' in value

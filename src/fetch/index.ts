@@ -1,0 +1,18 @@
+/** One call guards handlers of `Request` and `Response`. */
+
+export type { Principal } from '../access/principal.ts'
+export type { AuditEvent, AuditSink } from '../audit/event.ts'
+export { consoleAuditSink } from '../audit/truncate.ts'
+export { Denied, Misconfigured, Unavailable } from '../errors.ts'
+export type { IssuerOptions, RedisClient, RedisOptions } from '../guard/options.ts'
+export type { RevocationTarget } from '../guard/revoke.ts'
+export { clientAddressOf, requestIdOf, traceOf } from '../guard/run.ts'
+export type { LimitDefinition } from '../policy/definition.ts'
+export type { LimitText } from '../validators/limit.ts'
+export {
+  type Guard,
+  type GuardedCall,
+  type GuardOptions,
+  portcullis,
+  type RouteGuard,
+} from './guard.ts'
