@@ -165,6 +165,8 @@ export function portcullis<
     demand: Demand,
     proceed: (state: State) => Promise<void> | void,
   ): Promise<void> {
+    // The client has left: it reads no response, and the address of the connection is gone.
+    if (res.closed || res.destroyed) return
     outcome ??= builds.build(PROCESS)
     const { request, isUrl } = requestOf(req)
     if ('refusal' in outcome) return send(await outcome.refusal.fetch(request), req, res)
@@ -172,7 +174,6 @@ export function portcullis<
     let isOfApp = false
     const handle = (c: Context): Promise<Response> =>
       new Promise((resolve, reject) => {
-        // Nobody would read the response.
         if (res.closed || res.destroyed) return resolve(sentResponse(res))
         let isComplete = false
         const state: State = {

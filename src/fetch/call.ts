@@ -4,8 +4,10 @@ import { IS_WORKERS } from '../isolate/platform.ts'
 /** What a handler of a framework was called with. */
 export interface Call {
   readonly request: Request
-  /** The environment: bindings of a Worker, else the variables of the process. */
+  /** The bindings of a Worker. Elsewhere empty: the options get the variables of the process. */
   readonly env: object
+  /** What a server passes beside the request, such as the connection. */
+  readonly beside: unknown
   /** What has `waitUntil`, in a Worker. */
   readonly context: WorkerContext | undefined
   /** Returns the path parameters. */
@@ -34,8 +36,6 @@ interface Event {
   readonly platform?: { readonly env?: unknown; readonly context?: unknown }
 }
 
-const PROCESS = (globalThis as { process?: { readonly env: object } }).process?.env ?? {}
-
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
 
 /** Reports whether it is a request, also of another realm or of a class of the framework. */
@@ -57,15 +57,14 @@ export function callOf(args: readonly unknown[]): Call {
   const bindings = isRequest(first) ? second : event.platform?.env
   return {
     request,
-    env: IS_WORKERS && isObject(bindings) ? bindings : PROCESS,
+    env: IS_WORKERS && isObject(bindings) ? bindings : {},
+    beside: second,
     context: [third, event.platform?.context].find(isWorkerContext),
     async params() {
       const params = await (isRequest(first) ? after.params : event.params)
       return isObject(params) ? { ...params } : {}
     },
     address() {
-      if (isRequest(first))
-        return IS_WORKERS ? (request.headers.get('cf-connecting-ip') ?? undefined) : undefined
       if (event.getClientAddress !== undefined) return event.getClientAddress()
       return event.clientAddress
     },

@@ -2,9 +2,11 @@
 import type { Context } from 'hono'
 import type { $ZodType } from 'zod/v4/core'
 import type { Principal } from '../access/principal.ts'
-import { OutOfOrder } from '../errors.ts'
-import { createBuilds, type Outcome } from '../guard/builds.ts'
+import { OutOfOrder, ProblemError } from '../errors.ts'
+import { createBuilds } from '../guard/builds.ts'
+import { platformAddress } from '../guard/client-address.ts'
 import { createRouteGuards, type Declaration } from '../guard/declaration.ts'
+import { onceForEach } from '../guard/environment.ts'
 import { setParams, validInput, type With } from '../guard/input.ts'
 import type { OnlyKnown, GuardOptions as OptionsOf } from '../guard/options.ts'
 import type { RevocationTarget } from '../guard/revoke.ts'
@@ -122,16 +124,9 @@ export function portcullis<
     | ((env: Bindings) => GuardOptions<LimitName, Permission> & Given & OnlyKnown<Given>),
 ): Guard<LimitName, Permission> {
   const builds = createBuilds(options, () => OF_RUN)
-  const outcomes = new WeakMap<object, Outcome>()
+  const outcomeFor = onceForEach(builds.build)
   const run = createRunner()
   const guards = new WeakMap<Request, Run['guarded']>()
-
-  /** Builds once for each environment: in a Worker, once for each isolate. */
-  function outcomeFor(env: object): Outcome {
-    const outcome = outcomes.get(env) ?? builds.build(env)
-    outcomes.set(env, outcome)
-    return outcome
-  }
 
   const createGuard = (declaration: Declaration) => {
     const demand = {
@@ -143,13 +138,13 @@ export function portcullis<
       handle: (handler: Handler) =>
         async function guarded(...args: readonly unknown[]): Promise<Response> {
           const call = callOf(args)
-          const outcome = outcomeFor(call.env)
+          const outcome = outcomeFor(call)
           if ('refusal' in outcome) return outcome.refusal.fetch(call.request)
           const { guarded } = outcome
           const failures: unknown[] = []
+          let admitted: Context | undefined
           const handle = async (c: Context): Promise<Response> => {
-            if (declaration.input.body !== undefined && call.request.bodyUsed)
-              throw new OutOfOrder(`${declaration.text}: the body was read before the guard`)
+            admitted = c
             if (declaration.input.params !== undefined) setParams(c, await call.params())
             await guarded.access(declaration, true)(c, async () => {})
             const request = readable(c)
@@ -160,18 +155,21 @@ export function portcullis<
               // The declaration determines the types.
               return await handler(request, { caller: callerOf(c, 'guard'), valid, args } as never)
             } catch (error) {
+              if (error instanceof ProblemError) throw error
               // Some frameworks throw redirects and errors with a response of their own.
               failures.push(error)
               return new Response(null, { status: statusOf(error) })
             }
           }
-          const { request, address, context } = call
+          const { request, context, beside } = call
+          const address = (c: Context) => call.address() ?? platformAddress(c, beside)
           const response = await run(
             request,
             { guarded, demand, source: request, address, handle },
             context,
           )
-          if (failures.length > 0) throw failures[0]
+          // A body that is too large is the refusal of a stage, whatever its reader has thrown.
+          if (failures.length > 0 && admitted?.error === undefined) throw failures[0]
           return response
         },
     }

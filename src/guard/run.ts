@@ -17,7 +17,7 @@ export interface Run {
   /** What `clientAddress` of the options gets. */
   readonly source: object
   /** Returns the client's address, unless the options do. Undefined: it is unknown. */
-  address(): string | undefined
+  address(c: Context): string | undefined
   /**
    * Runs the handlers of the app after the admission, and resolves when their response is complete. What it
    * throws is the response of a stage, unless it is no `Error`.
@@ -31,7 +31,7 @@ type ExecutionContext = Parameters<HonoBase['fetch']>[2]
 /** What the guards read from a {@link Run}. */
 export const OF_RUN = {
   demandOf: (c) => (c.env as Run).demand,
-  addressOf: (c) => (c.env as Run).address(),
+  addressOf: (c) => (c.env as Run).address(c),
   sourceOf: (c) => (c.env as Run).source,
 } satisfies Framework
 

@@ -23,6 +23,7 @@ const SOURCES = [
       'examples/middleware/worker.ts',
     ],
   ],
+  ['docs/guards.md', 2, ['examples/guards/express.ts', 'examples/guards/next.ts']],
   ['docs/package.md', 2, ['examples/minimal/gateway.ts', 'examples/minimal/audit.ts']],
   ['docs/node.md', 2, ['examples/minimal/node.ts', 'examples/node/policy.ts']],
   ['docs/features.md', 2, ['examples/feature/change-freeze.ts', 'examples/feature/policy.ts']],

@@ -1,5 +1,4 @@
 /** The environment of an app, and what is built from it once. */
-import type { Context } from 'hono'
 import { IS_WORKERS } from '../isolate/platform.ts'
 
 type Variables = Readonly<Record<string, unknown>>
@@ -53,7 +52,9 @@ interface View {
  * A value is built again only for a request in whose environment a variable differs that `build` read.
  * So an environment that an adapter creates for each request costs nothing. The third build is logged.
  */
-export function onceForEach<Value>(build: (env: object) => Value): (c: Context) => Value {
+export function onceForEach<Value>(
+  build: (env: object) => Value,
+): (c: { readonly env: unknown }) => Value {
   const built: Built<Value>[] = []
   let builds = 0
   return function of(c) {

@@ -11,9 +11,8 @@ import { receivedHeaders } from '../middleware/request-headers.ts'
  * platform is known to write it: `CF-Connecting-IP` in a Worker, `X-Real-IP` on Vercel, and the last entry of
  * `X-Forwarded-For` behind an Application Load Balancer.
  */
-export function platformAddress(c: Context): string | undefined {
+export function platformAddress(c: Context, env: unknown = c.env): string | undefined {
   if (IS_WORKERS) return connectingAddress(c)
-  const env: unknown = c.env
   const address = isVercel()
     ? receivedHeaders(c).get('x-real-ip')
     : (addressOfServer(env, c.req.raw) ?? addressOfFunction(env, c))
