@@ -1,10 +1,12 @@
 /** Serves a project for `portcullis dev`. Loaded only by that command. */
-import { serveProject } from '../dev/start/serve.ts'
+import { isNodeFolder } from '../dev/start/main-config.ts'
+import { type OnReady, serveProject } from '../dev/start/serve.ts'
 import { readSettings } from '../dev/start/settings.ts'
 import { createShutdown } from '../dev/start/shutdown.ts'
 import { openProject } from '../dev/start/user-project.ts'
 import { Failure, REFUSED } from './failure.ts'
 import { createOutput, printFailure } from './output.ts'
+import { serveNodeFolder } from './serve-node-folder.ts'
 
 export interface ServeOptions {
   readonly json: boolean
@@ -22,9 +24,11 @@ export async function serveFolder(root: string, { json, verbose }: ServeOptions)
     const settings = readSettings(args, process.env, root)
     if (settings === 'help') return await shutdown.exit(0)
     const output = createOutput(json)
-    await serveProject(openProject(root), settings, shutdown, (url, examples) => {
+    const onReady: OnReady = (url, examples) => {
       output.result({ url }, `Portcullis is ready on ${url}\n${examples}`)
-    })
+    }
+    if (isNodeFolder(root)) await serveNodeFolder(root, settings, shutdown, onReady)
+    else await serveProject(openProject(root), settings, shutdown, onReady)
   } catch (error) {
     const { message } = error as Error
     // The message may have several lines: the mistakes of a configuration, or wrangler's output.

@@ -1,6 +1,6 @@
 /** `portcullis dev`: runs the project on this machine, as `npm start` does in a checkout. */
 import type { Command } from 'commander'
-import { missingConfig } from '../../dev/start/main-config.ts'
+import { isNodeFolder, missingConfig } from '../../dev/start/main-config.ts'
 import { offlineCommand } from '../command.ts'
 import { usage } from '../failure.ts'
 import { requireProject } from '../project.ts'
@@ -15,7 +15,8 @@ const MINIMUM_NODE = [22, 12] as const
 
 const HELP = `
 Runs Redis, the Upstash REST server over it, the audit consumer and the gateway of this project, and an
-origin for demonstration unless ORIGIN_URL is set. Ctrl-C stops all of them. The ready line and example
+origin for demonstration unless ORIGIN_URL is set. A project with a wrangler.toml runs as a Worker. One with a
+portcullis.config.ts and no wrangler.toml runs on Node, and uses a changed policy without a restart. Ctrl-C stops all of them. The ready line and example
 requests go to stdout, progress to stderr. With --json, stdout gets one object with the URL.
 
 Environment: the variables of \`npm start\`, see docs/configuration.md: PORT, REDIS_URL, ORIGIN_URL,
@@ -49,9 +50,10 @@ export function requireNode(version: string, root: string): void {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   const [leastMajor, leastMinor] = MINIMUM_NODE
   if (major > leastMajor || (major === leastMajor && minor >= leastMinor)) return
-  const missing = missingConfig(root)
+  const isOnNode = isNodeFolder(root)
+  const missing = isOnNode ? undefined : missingConfig(root)
   throw usage(
-    `this is Node ${version}, and wrangler needs Node ${MINIMUM_NODE.join('.')} or later; ` +
+    `this is Node ${version}, and ${isOnNode ? 'the server' : 'wrangler'} needs Node ${MINIMUM_NODE.join('.')} or later; ` +
       'install it, or run `npm install --save-dev node` and start with `npm start` or npx' +
       (missing === undefined ? '' : `. Also, ${missing}`),
   )

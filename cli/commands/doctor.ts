@@ -7,8 +7,9 @@ import type { DoctorOptions } from '../doctor/examine.ts'
 const HELP = `
 Checks the variables of the gateway, Redis, the key sets of the issuers, the origin and wrangler.toml from
 this machine, and with --url a running gateway, its queue and its audit trail. The most urgent finding
-is the first. It changes nothing, except a key in Redis that expires after ten seconds. With --node, it
-checks the variables of portcullis serve instead of wrangler.toml, and the audit trail and the proxies.
+is the first. It changes nothing, except a key in Redis that expires after ten seconds. With --node,
+and in a project without wrangler.toml, it checks the variables of portcullis serve, and the audit trail and
+the proxies.
 
 Exit codes: 0 no errors, 1 errors, 2 wrong usage. Warnings do not change the exit code.
 

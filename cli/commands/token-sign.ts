@@ -23,7 +23,10 @@ interface SignOptions {
 }
 
 /** `portcullis dev` runs a project with one of these, and writes its `.dev.vars`. */
-const WORKER_FILES = ['wrangler.toml', 'wrangler.json', 'wrangler.jsonc']
+const PROJECT_FILES = [
+  ...['wrangler.toml', 'wrangler.json', 'wrangler.jsonc'],
+  ...['portcullis.config.ts', 'portcullis.config.js', 'portcullis.config.mjs'],
+]
 
 const DEFAULT_TTL_SECONDS = 3_600
 
@@ -73,7 +76,7 @@ async function sign(options: SignOptions): Promise<void> {
   }
   const source = {
     values: options.values === undefined ? undefined : valuesIn(options.values),
-    mayCreate: WORKER_FILES.some((name) => existsSync(join(root, name))),
+    mayCreate: PROJECT_FILES.some((name) => existsSync(join(root, name))),
   }
   const token = await localToken(request, root, process.env, source).catch((error: Error) => {
     throw new Failure(REFUSED, 'invalid_signing_keys', error.message)

@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { parse, TomlError, type TomlTable } from 'smol-toml'
+import { isNodeFolder } from '../../dev/start/main-config.ts'
 import { usage } from '../failure.ts'
 
 /** The configuration of the gateway, in the folder of the project. */
@@ -37,6 +38,11 @@ export interface Project {
  * no gateway, or if a file is not valid.
  */
 export function readProject(folder: string): Project {
+  if (isNodeFolder(folder))
+    throw usage(
+      `${folder} is a gateway on Node, and this command deploys to Cloudflare; for Node, see docs/self-hosting.md: ` +
+        'install it on the machine or build its image, and undo a deployment with the earlier folder or image',
+    )
   if (!existsSync(join(folder, GATEWAY_FILE))) {
     throw usage(
       `${folder} has no ${GATEWAY_FILE}; run this command in the folder of your gateway, or create one with \`npm create portcullis\``,

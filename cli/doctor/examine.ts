@@ -1,5 +1,6 @@
 /** Runs all checks of `portcullis doctor`, and prints the findings. */
 
+import { isNodeFolder } from '../../dev/start/main-config.ts'
 import { environmentSchema } from '../../src/features/environment.ts'
 import { isOriginVariable } from '../../src/validators/environment.ts'
 import { namesIn } from '../deploy/project.ts'
@@ -30,7 +31,7 @@ export interface DoctorOptions {
   readonly env: string
   readonly values?: string
   readonly url?: string
-  /** The gateway runs on Node. */
+  /** The gateway runs on Node. Default: true for a project with a policy and without a Worker. */
   readonly node?: boolean
 }
 
@@ -51,7 +52,7 @@ export async function examine(options: DoctorOptions): Promise<void> {
   const folder = process.cwd()
   const root = projectAround(folder)
   const now = new Date()
-  if (options.node) {
+  if (options.node || isNodeFolder(root ?? folder)) {
     const values = nodeValues(options.values, process.env)
     // A gateway that runs has its variables elsewhere.
     const isRemote = url !== undefined && Object.keys(values).length === 0

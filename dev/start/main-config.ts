@@ -8,7 +8,12 @@ export const MAIN_CONFIG = 'wrangler.toml'
 export function missingConfig(root: string): string | undefined {
   if (existsSync(join(root, MAIN_CONFIG))) return undefined
   return (
-    `there is no ${MAIN_CONFIG} in ${root}; \`npm create portcullis@latest\` creates a project, ` +
-    'and `portcullis redis` runs a Redis for an app on Node'
+    `there is no ${MAIN_CONFIG} and no portcullis.config.ts in ${root}; \`npm create portcullis@latest\` ` +
+    'creates a project, and `portcullis redis` runs a Redis for an app on Node'
   )
 }
+
+/** Reports whether the project in the folder `root` has a policy and no Worker: it runs on Node. */
+export const isNodeFolder = (root: string): boolean =>
+  !existsSync(join(root, MAIN_CONFIG)) &&
+  ['ts', 'js', 'mjs'].some((end) => existsSync(join(root, `portcullis.config.${end}`)))

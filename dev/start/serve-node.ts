@@ -1,14 +1,14 @@
 /** Runs a gateway on Node on this machine, in this process, with Redis over RESP. */
-import { mkdirSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { keepObjectsYoung } from '../../cli/young-objects.ts'
-import { type Policy, type ServeOptions, serve } from '../../src/runtimes/node/index.ts'
+import { type Policy, serve } from '../../src/runtimes/node/index.ts'
 import { configOf } from './gateway-vars.ts'
 import { keySetComplaints } from './key-sets.ts'
+import { IN_PROCESS, nodeVars } from './node-vars.ts'
 import { policyImports } from './policy-paths.ts'
-import { type Prepared, prepare, progress } from './prepare.ts'
+import { prepare, progress } from './prepare.ts'
 import type { Project } from './project.ts'
 import { untilReady } from './readiness.ts'
 import type { OnReady } from './serve.ts'
@@ -36,7 +36,7 @@ export async function serveOnNode(
   progress('starting the gateway on Node')
   const policy = await policyIn(policyFile ?? DEFAULT_POLICY)
   signal.throwIfAborted()
-  const server = await serve({ policy, env: variablesOf(prepared), port })
+  const server = await serve({ policy, env: nodeVars(prepared), port })
   shutdown.defer(server.close)
   const { issuers } = configOf(vars)
   const ready = untilReady(server.url, IN_PROCESS, {
@@ -52,9 +52,6 @@ export async function serveOnNode(
   return await redisDied
 }
 
-/** It has no output of its own, and ends with this process. */
-const IN_PROCESS = { ended: new Promise<never>(() => {}), lines: () => [] }
-
 /** Loads a policy. Its packages are the copies of this checkout, of which `portcullis` is the source. */
 export async function policyIn(file: string): Promise<Policy> {
   const imports = policyImports()
@@ -66,17 +63,4 @@ export async function policyIn(file: string): Promise<Policy> {
   })
   const { default: policy } = await import(pathToFileURL(file).href)
   return policy
-}
-
-/** Returns the variables of the gateway, with Redis over RESP unless it is at Upstash. */
-function variablesOf({ vars, redis, instance }: Prepared): ServeOptions['env'] {
-  mkdirSync(instance.stateDirectory, { recursive: true })
-  const stored = { AUDIT_DATABASE: `sqlite:${join(instance.stateDirectory, 'audit.db')}`, ...vars }
-  if (redis.redisUrl === undefined) return stored
-  return {
-    ...stored,
-    UPSTASH_REDIS_REST_URL: undefined,
-    UPSTASH_REDIS_REST_TOKEN: undefined,
-    REDIS_URL: redis.redisUrl,
-  }
 }
