@@ -27,6 +27,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
     'Name only headers that these proxies overwrite, such as x-forwarded-proto.',
   TRUSTED_PROXIES: 'Set it to the networks of the proxies, such as 10.0.0.0/8.',
 }
+const BINDING = /, or bind a (service|Worker) as ORIGIN( in wrangler\.toml)?/
 const OTHER_REMEDY = 'Correct the variable; docs/configuration.md describes it.'
 
 export interface CheckedEnvironment {
@@ -54,8 +55,10 @@ export function checkEnvironment(
     return { findings, config }
   } catch (error) {
     if (!(error instanceof Misconfigured)) throw error
+    // Only a Worker can bind another one.
+    const here = (text: string) => (schema === environmentSchema ? text : text.replace(BINDING, ''))
     const findings = error.found.map((one) =>
-      mistake(CHECK, textOf(one), REMEDIES[String(one.path[0])] ?? OTHER_REMEDY),
+      mistake(CHECK, here(textOf(one)), here(REMEDIES[String(one.path[0])] ?? OTHER_REMEDY)),
     )
     return { findings, config: undefined }
   }

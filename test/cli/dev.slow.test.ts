@@ -33,7 +33,7 @@ describe('portcullis dev refuses with a helpful message', () => {
     const { code, stdout, stderr } = await runCli(['dev'], { cwd })
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toBe(
-      `portcullis: there is no wrangler.toml in ${cwd}; \`npm create portcullis@latest\` creates a project, and \`portcullis redis\` runs a Redis for an app on Node\n`,
+      `portcullis: there is no wrangler.toml and no portcullis.config.ts in ${cwd}; \`npm create portcullis@latest\` creates a project, and \`portcullis redis\` runs a Redis for an app on Node\n`,
     )
   })
 
@@ -45,7 +45,7 @@ describe('portcullis dev refuses with a helpful message', () => {
     expect(() => requireNode('20.20.2', configured)).not.toThrow('wrangler.toml')
     expect(() => requireNode('20.20.2', bare)).toThrow(old)
     expect(() => requireNode('20.20.2', bare)).toThrow(
-      `. Also, there is no wrangler.toml in ${bare};`,
+      `. Also, there is no wrangler.toml and no portcullis.config.ts in ${bare};`,
     )
     expect(() => requireNode('22.12.0', bare)).not.toThrow()
   })
