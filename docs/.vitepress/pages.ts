@@ -6,7 +6,7 @@ interface Pages {
 }
 
 export const PAGES: readonly Pages[] = [
-  { text: 'Start', pages: ['index'] },
+  { text: 'Start', pages: ['index', 'tutorial'] },
   {
     text: 'Guides: in front of an API',
     pages: [

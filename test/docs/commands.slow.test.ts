@@ -7,8 +7,9 @@ import { openTerminal, type Terminal } from './terminal.ts'
 
 describe('documents', () => {
   test('with commands for a user are all in the list of guides', () => {
-    // `test/create/` runs the commands of the templates.
-    const others = /^(CONTRIBUTING|bench\/README|docs\/index)\.md$|^docs\/decisions\/|\/templates\//
+    // `test/create/` runs the commands of the templates, and `tutorial.slow.test.ts` those of the tutorial.
+    const others =
+      /^(CONTRIBUTING|bench\/README|docs\/index|docs\/tutorial)\.md$|^docs\/decisions\/|\/templates\//
     const withCommands = DOCUMENTS.filter((path) => commandsOf(path).length > 0)
     expect(withCommands.filter((path) => !others.test(path)).sort()).toEqual([...GUIDES].sort())
   })

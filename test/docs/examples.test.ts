@@ -49,6 +49,15 @@ const SOURCES = [
   ['docs/sign-in.md', 1, ['examples/sign-in/policy.ts']],
   ['docs/signals.md', 2, ['examples/signals/policy.ts', 'examples/signals/polling.ts']],
   ['docs/authorization-server.md', 4, ['examples/agents/policy.ts']],
+  [
+    'docs/tutorial.md',
+    3,
+    [
+      'examples/tutorial/first-policy.ts',
+      'examples/tutorial/notes.policy-test.ts',
+      'examples/tutorial/portcullis.config.ts',
+    ],
+  ],
   ['docs/migrate-from-jwt-middleware.md', 1, ['examples/migration/hono-jwk.ts']],
   ['docs/migrate-from-oauth2-proxy.md', 1, ['examples/migration/oauth2-proxy.ts']],
   ['docs/migrate-from-kong.md', 1, ['examples/migration/kong.ts']],

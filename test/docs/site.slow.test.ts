@@ -52,6 +52,7 @@ describe('the search finds the answer among the first three results:', () => {
     ['how to put it behind Traefik', /^forward-auth/],
     ['limits by plan', /^limits#(plans-and-quotas|limits)/],
     ['why was this refused', /^audit#why-a-request-was-refused/],
+    ['which runtimes', /^(runtimes|faq#which-runtimes)/],
     ['compared with oauth2-proxy', /^comparison/],
     ['how to get groups to my origin', /^(policy#claims-in-headers|your-api#request-headers)/],
   ])('%s', (question, answer) => {
