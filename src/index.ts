@@ -17,6 +17,7 @@ export { composeServices, type GatewayEnv, type Services } from './gateway/compo
 export { createGateway, type Gateway } from './gateway/create-gateway.ts'
 export type { Feature as GatewayFeature } from './gateway/feature.ts'
 export { refuseAll } from './gateway/refuse-all.ts'
+export { type Runtime, WORKERS } from './gateway/runtime.ts'
 export type {
   InspectDefinition,
   JsonRpcDefinition,

@@ -51,7 +51,7 @@ import {
 import { guardServices, redisClients } from './guard-services.ts'
 import { metricsServices } from './metrics.ts'
 import { authorizedOrigin, createAuthorize } from './origin-credentials.ts'
-import { type Runtime, WORKERS } from './runtime.ts'
+import { type Runtime, runtimeOfWorkers } from './runtime.ts'
 
 /** The environment of a gateway: variables, and on Workers bindings. `parseEnvironment` checks it. */
 export type GatewayEnv = Readonly<EnvironmentInput> & {
@@ -85,12 +85,12 @@ const BOUND_ORIGIN_AUDIENCE = 'urn:portcullis:origin'
 
 /**
  * Builds every service of the gateway from its environment and its policy. Throws `Misconfigured`,
- * which lists all mistakes of the environment at once.
+ * which lists all mistakes of the environment at once. `runtime` is required outside of Cloudflare Workers.
  */
 export function composeServices(
   environment: GatewayEnv,
   policy: Policy,
-  runtime: Runtime = WORKERS,
+  runtime: Runtime = runtimeOfWorkers(),
 ): Services {
   const all = listFeatures(policy)
   const variables = variablesOf(all)

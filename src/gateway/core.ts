@@ -64,8 +64,7 @@ export interface Core extends GuardServices {
   /** Undefined if the policy has no relations. */
   readonly relations: RelationChecker | undefined
   readonly auditSink: AuditSink
-  /** Default: `CF-Connecting-IP`. */
-  readonly addressOf?: Runtime['addressOf']
+  readonly addressOf: Runtime['addressOf']
   /** Returns the origin under which the client reached the gateway. */
   readonly publicOriginOf: (c: Context) => PublicOrigin
   /** Default: WebSockets of workerd. */

@@ -3,7 +3,10 @@ import type { Context } from 'hono'
 import type { KeySetCache } from '../access/tokens/key-set-source.ts'
 import type { BatchingSinkOptions } from '../audit/batching-sink.ts'
 import type { AuditSink } from '../audit/event.ts'
+import { Misconfigured } from '../errors.ts'
 import type { ReportedOrigin } from '../http/public-origin.ts'
+import { IS_WORKERS } from '../isolate/platform.ts'
+import { connectingAddress } from '../middleware/client-address.ts'
 import type { OwnGauges } from '../observability/metrics/exposition.ts'
 import { createOrigin, type Origin, type OriginOptions } from '../origin/origin.ts'
 import type { RedisCallOptions } from '../redis/bounded-calls.ts'
@@ -29,8 +32,11 @@ export interface Runtime {
   readonly gauges?: OwnGauges | undefined
   redis(config: Config['redis']): ConnectRedis
   origin(options: OriginOptions): Origin
-  /** Returns the address of the client. Default: `CF-Connecting-IP`. */
-  readonly addressOf?: (c: Context) => string | undefined
+  /**
+   * Returns the address of the client, or undefined if it is unknown. It must be one that the client cannot choose:
+   * the address of the connection, or a header that a proxy in front of the gateway always overwrites.
+   */
+  readonly addressOf: (c: Context) => string | undefined
   /** Returns what a trusted proxy reported about the scheme, host and port of a request. Default: nothing. */
   readonly reportedOriginOf?: (c: Context) => ReportedOrigin | undefined
   /** Writes an audit event to the log, if there is no queue. Default: `console.log`. */
@@ -53,8 +59,21 @@ export interface Runtime {
   readonly fetchPublic?: typeof fetch
 }
 
-/** Cloudflare Workers: Redis over HTTP, the origin by `fetch`. */
+/**
+ * Cloudflare Workers: Redis over HTTP, the origin by `fetch`, and the client's address in `CF-Connecting-IP`, which
+ * Cloudflare overwrites. Elsewhere a client can forge this header: `{ ...WORKERS, addressOf }` replaces it.
+ */
 export const WORKERS: Runtime = {
+  addressOf: connectingAddress,
   redis: (config) => (options) => createRedisRest({ ...config, ...options }),
   origin: createOrigin,
+}
+
+/** Returns the runtime of Workers. Throws `Misconfigured` elsewhere. */
+export function runtimeOfWorkers(): Runtime {
+  if (IS_WORKERS) return WORKERS
+  throw new Misconfigured('composeServices()', [
+    'outside of Cloudflare Workers, pass a runtime as the third argument, such as { ...WORKERS, addressOf }: ' +
+      'a client can forge CF-Connecting-IP there',
+  ])
 }

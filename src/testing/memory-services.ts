@@ -1,4 +1,5 @@
 /** The services of a gateway without Redis, queue and network. `gateway/` composes the real ones. */
+
 import { type AbuseServices, createAbuseServices } from '../access/abuse/services.ts'
 import { createAdmission } from '../access/admission/admission.ts'
 import { createAuthorizer } from '../access/permissions.ts'
@@ -15,6 +16,7 @@ import type { Connections, Core } from '../gateway/core.ts'
 import { listFeatures } from '../gateway/feature.ts'
 import { publicOrigins } from '../http/public-origin.ts'
 import { createBreakers } from '../isolate/breakers.ts'
+import { connectingAddress } from '../middleware/client-address.ts'
 import { guardedOrigin } from '../origin/guarded-origin.ts'
 import { createOrigin, type Fetches } from '../origin/origin.ts'
 import type { Policy } from '../policy/policy.ts'
@@ -73,6 +75,7 @@ export function memoryServices(options: MemoryServicesOptions): Services {
   const core: Core = {
     publicUrl,
     publicOriginOf: (c) => originOfUrl(c.req.raw.url),
+    addressOf: connectingAddress,
     issuers: issuers.map(({ issuer }) => issuer),
     publicKeys: () => ({ keys: [] }),
     verifier: createTokenVerifier({ issuers, now }),

@@ -3,6 +3,7 @@ import policy from '../../examples/mcp/policy.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
 import { createGateway, type Gateway } from '../../src/gateway/create-gateway.ts'
+import { WORKERS } from '../../src/gateway/runtime.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { createKey, ISSUER, mint, type TestKey } from '../harness/issuer.ts'
 import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
@@ -39,6 +40,7 @@ beforeAll(async () => {
       ]),
     },
     policy,
+    WORKERS,
   )
   const auditSink = { record: (event: AuditEvent) => void events.push(event) }
   gateway = createGateway({ ...services, auditSink }, policy)

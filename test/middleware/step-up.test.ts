@@ -8,6 +8,7 @@ import { credentialHash, type ReferenceRecord } from '../../src/access/tokens/re
 import type { AuditEvent } from '../../src/audit/event.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
 import { createGateway, type Gateway } from '../../src/gateway/create-gateway.ts'
+import { WORKERS } from '../../src/gateway/runtime.ts'
 import type { RouteDefinition } from '../../src/policy/definition.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
@@ -59,7 +60,7 @@ beforeAll(async () => {
     ]),
   }
   const auditSink = { record: (event: AuditEvent) => void events.push(event) }
-  app = createGateway({ ...composeServices(env, policy), auditSink }, policy)
+  app = createGateway({ ...composeServices(env, policy, WORKERS), auditSink }, policy)
 })
 afterAll(async () => {
   vi.useRealTimers()

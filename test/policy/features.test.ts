@@ -1,4 +1,5 @@
 /** Opt-in features: what a policy does not import is absent, and a setting of it is a mistake. */
+
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { authorizationCode } from '../../src/features/authorization-code/index.ts'
@@ -7,6 +8,7 @@ import { openapi } from '../../src/features/openapi/index.ts'
 import { operators } from '../../src/features/operators/index.ts'
 import { otlp } from '../../src/features/otlp/index.ts'
 import { signIn } from '../../src/features/sign-in/index.ts'
+import { WORKERS } from '../../src/gateway/runtime.ts'
 import {
   composeServices,
   createGateway,
@@ -32,7 +34,7 @@ const policyWith = (fields: Partial<PolicyDefinition<string, string>>): Policy =
   })
 
 const gatewayWith = (policy: Policy, env = environment) =>
-  createGateway(composeServices(env, policy), policy)
+  createGateway(composeServices(env, policy, WORKERS), policy)
 
 /** Returns the status of a request to a gateway, which has no Redis. */
 async function statusOf(policy: Policy, path: string, init: RequestInit = {}, env = environment) {
@@ -108,20 +110,22 @@ describe('the authorization server', () => {
       },
     ])
     const env = { ...signing, CLIENTS }
-    expect(() => composeServices(env, policyWith({ features: [operators()] }))).toThrow(
+    expect(() => composeServices(env, policyWith({ features: [operators()] }), WORKERS)).toThrow(
       "CLIENTS: needs authorizationServer() in the policy's features; " +
         "import { authorizationServer } from 'portcullis/authorization-server'",
     )
-    composeServices(env, withServer)
+    composeServices(env, withServer, WORKERS)
   })
 
   test('SIGNAL_TRANSMITTERS without signals() is a mistake that names the import', () => {
     const issuer = 'https://login.example.com'
     const SIGNAL_TRANSMITTERS = JSON.stringify([{ issuer, authorization: 'Bearer of the test' }])
-    expect(() => composeServices({ ...signing, SIGNAL_TRANSMITTERS }, policyWith({}))).toThrow(
+    expect(() =>
+      composeServices({ ...signing, SIGNAL_TRANSMITTERS }, policyWith({}), WORKERS),
+    ).toThrow(
       "SIGNAL_TRANSMITTERS: needs signals() in the policy's features; import { signals } from 'portcullis/signals'",
     )
-    composeServices({ ...signing, SIGNAL_TRANSMITTERS: '[]' }, policyWith({}))
+    composeServices({ ...signing, SIGNAL_TRANSMITTERS: '[]' }, policyWith({}), WORKERS)
   })
 
   test('with the profile fapi2, clients that register themselves are a mistake', () => {
@@ -138,7 +142,7 @@ describe('the authorization server', () => {
         ISSUERS: JSON.stringify([provider]),
         ISSUER_CLIENTS: JSON.stringify([client]),
       }
-      return composeServices(env, policyWith({ features }))
+      return composeServices(env, policyWith({ features }), WORKERS)
     }
     compose({})
     for (const field of ['registration', 'documents'] as const)
@@ -152,7 +156,7 @@ describe('the authorization server', () => {
     const compose = (grants: readonly string[]) => {
       const id = '0190f8a0-7c3a-7000-8000-000000000001'
       const CLIENTS = JSON.stringify([{ id, grants, secretSha256: 'A'.repeat(43) }])
-      return composeServices({ ...signing, CLIENTS }, policyWith({ features }))
+      return composeServices({ ...signing, CLIENTS }, policyWith({ features }), WORKERS)
     }
     compose(['client_credentials'])
     expect(() => compose(['urn:ietf:params:oauth:grant-type:token-exchange'])).toThrow(
@@ -162,14 +166,14 @@ describe('the authorization server', () => {
 
   test('one error names the mistakes in the variables of features and in all others [R31]', () => {
     const env = { ...signing, CLIENTS: '[{}]', PUBLIC_URL: 'ftp://x' }
-    const compose = () => composeServices(env, withServer)
+    const compose = () => composeServices(env, withServer, WORKERS)
     expect(compose).toThrow('CLIENTS[0].id: must be a UUID')
     expect(compose).toThrow('PUBLIC_URL: must be an http or https URL')
   })
 
   test('SIGNING_KEYS alone signs assertions for the origin, and the keys are published', async () => {
     const policy = policyWith({})
-    expect(composeServices(signing, policy).assertions).toBeDefined()
+    expect(composeServices(signing, policy, WORKERS).assertions).toBeDefined()
     expect(await statusOf(policy, '/.well-known/jwks.json', {}, signing)).toBe(200)
   })
 
@@ -211,13 +215,13 @@ describe('the export of traces', () => {
   const traced = { ...environment, OTLP_ENDPOINT: 'https://collector.test' }
 
   test('OTLP_ENDPOINT without otlp() is a mistake that names the import', () => {
-    expect(() => composeServices(traced, policyWith({}))).toThrow(
+    expect(() => composeServices(traced, policyWith({}), WORKERS)).toThrow(
       "OTLP_ENDPOINT: needs otlp() in the policy's features; import { otlp } from 'portcullis/otlp'",
     )
   })
 
-  const tracesOf = (...given: Parameters<typeof composeServices>) =>
-    composeServices(...given).contributions?.flatMap(({ traces }) => traces ?? [])
+  const tracesOf = (...given: [GatewayEnv, Policy]) =>
+    composeServices(...given, WORKERS).contributions?.flatMap(({ traces }) => traces ?? [])
 
   test('otlp() exports spans only if OTLP_ENDPOINT is set', () => {
     const policy = policyWith({ features: [otlp()] })
@@ -240,7 +244,7 @@ test('a setting of introspection without the feature is a mistake that names the
     userinfo: { audience: 'any' },
   }
   const env = { ...environment, ISSUERS: JSON.stringify([entry]) }
-  expect(() => composeServices(env, policyWith({}))).toThrow(
+  expect(() => composeServices(env, policyWith({}), WORKERS)).toThrow(
     "ISSUERS[0].userinfo: needs introspection() in the policy's features; import { introspection } from 'portcullis/introspection'",
   )
 })

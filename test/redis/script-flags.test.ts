@@ -9,6 +9,7 @@ import { createRedisAdmissionStore } from '../../src/access/admission/redis/stor
 import { upstash } from '../../src/features/upstash/index.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
 import { createGateway } from '../../src/gateway/create-gateway.ts'
+import { WORKERS } from '../../src/gateway/runtime.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 import type { RedisCommand, RedisConnection } from '../../src/redis/connection.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
@@ -154,7 +155,7 @@ describe('a Redis that refuses the flag of Upstash', () => {
       PUBLIC_URL: 'https://gateway.test',
       ORIGIN_URL: origin.url,
     }
-    const gateway = createGateway(composeServices(env, policy), policy)
+    const gateway = createGateway(composeServices(env, policy, WORKERS), policy)
     const statuses: number[] = []
     for (let n = 0; n < 3; n++) {
       const headers = { 'CF-Connecting-IP': ADDRESSES[0] }

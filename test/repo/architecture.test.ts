@@ -159,7 +159,7 @@ describe('the structure of the source', () => {
       shared.push(`src/runtimes/node/schemas/${part}-environment.ts`)
     shared.push('src/features/environment.ts')
     // `serve` loads the package of the project, and needs its types.
-    shared.push('src/runtimes/node/index.ts')
+    shared.push('src/runtimes/node/index.ts', 'src/runtimes/node/other-runtime.ts')
     // `doctor` names the callback that a provider must accept.
     shared.push('src/features/sign-in/callback.ts')
     // `signals` asks a transmitter for the events that a gateway knows.

@@ -7,6 +7,7 @@ import * as z from 'zod'
 import type { AuditEvent } from '../../src/audit/event.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
 import { createGateway } from '../../src/gateway/create-gateway.ts'
+import { WORKERS } from '../../src/gateway/runtime.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
 
@@ -105,6 +106,7 @@ describe('the policy tester', () => {
         ISSUERS: JSON.stringify([issuer.entry]),
       },
       policy,
+      WORKERS,
     )
     const auditSink = { record: (event: AuditEvent) => void events.push(event) }
     const gateway = createGateway({ ...services, auditSink }, policy)

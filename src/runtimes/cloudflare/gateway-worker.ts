@@ -4,6 +4,7 @@ import { composeServices, type GatewayEnv, tasksOf } from '../../gateway/compose
 import { createGateway } from '../../gateway/create-gateway.ts'
 import type { Task } from '../../gateway/feature.ts'
 import { refuseAll } from '../../gateway/refuse-all.ts'
+import { WORKERS } from '../../gateway/runtime.ts'
 import { type Policy, requirePolicy } from '../../policy/policy.ts'
 
 /** The context that the platform passes with a request: the part that is used. */
@@ -54,7 +55,7 @@ interface Built {
 
 function buildGateway(env: GatewayEnv, policy: Policy): Built {
   try {
-    const services = composeServices(env, policy)
+    const services = composeServices(env, policy, WORKERS)
     return { app: createGateway(services, policy), tasks: tasksOf(services) }
   } catch (error) {
     return { app: refuseAll(error), tasks: [] }

@@ -5,6 +5,7 @@
 import type { AuditEvent } from '../../../src/audit/event.ts'
 import { composeServices } from '../../../src/gateway/compose-services.ts'
 import { createGateway } from '../../../src/gateway/create-gateway.ts'
+import { WORKERS } from '../../../src/gateway/runtime.ts'
 import type { definePolicy } from '../../../src/policy/policy.ts'
 import { AUDIENCE, ISSUER, type TestKey } from '../../harness/issuer.ts'
 import { redisVars, type TestRedis } from '../../harness/redis.ts'
@@ -51,6 +52,7 @@ export function wholeGateway({
       ]),
     },
     policy,
+    WORKERS,
   )
   const events: AuditEvent[] = []
   const auditSink = { record: (event: AuditEvent) => void events.push(event) }

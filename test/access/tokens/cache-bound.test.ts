@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { Principal } from '../../../src/access/principal.ts'
+import { WORKERS } from '../../../src/gateway/runtime.ts'
 import { composeServices, definePolicy } from '../../../src/index.ts'
 import { createSigner, issuerOf } from './signer.ts'
 
@@ -22,6 +23,7 @@ function credentialsOf(tokenCacheBytes?: number) {
       ISSUERS: JSON.stringify([issuerOf([signer.publicJwk])]),
     },
     policy,
+    WORKERS,
   )
   return { verifier, references }
 }

@@ -14,6 +14,7 @@ import { createTokenVerifier } from '../../../src/access/tokens/verifier.ts'
 import { parseConfig } from '../../../src/features/environment.ts'
 import { composeServices } from '../../../src/gateway/compose-services.ts'
 import { createGateway } from '../../../src/gateway/create-gateway.ts'
+import { WORKERS } from '../../../src/gateway/runtime.ts'
 import { NOW_MS, NOW_SECONDS, outcome } from './signer.ts'
 
 const GATEWAY = 'https://gateway.test'
@@ -163,7 +164,7 @@ describe('GET /.well-known/jwks.json [S46]', () => {
   })
 
   it('follows the clock, and so does its ETag', async () => {
-    const gateway = createGateway(composeServices(environment(keys), policy), policy)
+    const gateway = createGateway(composeServices(environment(keys), policy, WORKERS), policy)
     const fetchAt = async (seconds: number, etag = '') => {
       vi.setSystemTime(at(seconds))
       const headers = { 'If-None-Match': etag }
@@ -184,7 +185,7 @@ describe('GET /.well-known/jwks.json [S46]', () => {
 
   it('has no private member, for every kind of key', async () => {
     const set = [old, other, await generateSigningKey('EdDSA')]
-    const gateway = createGateway(composeServices(environment(set), policy), policy)
+    const gateway = createGateway(composeServices(environment(set), policy, WORKERS), policy)
     const text = await (await gateway.request('/.well-known/jwks.json')).text()
     const published = JSON.parse(text).keys as Record<string, unknown>[]
     expect(published).toHaveLength(3)

@@ -2,6 +2,7 @@ import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { Hono } from 'hono'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { authorizationServer } from '../../../src/features/authorization-server/index.ts'
+import { WORKERS } from '../../../src/gateway/runtime.ts'
 import { composeServices, definePolicy } from '../../../src/index.ts'
 import {
   admit,
@@ -52,6 +53,7 @@ beforeAll(async () => {
       ]),
     },
     policy,
+    WORKERS,
   )
   const { verifier, references, proofs, admission, publicUrl } = services
   app = new Hono<{ Variables: GatewayVariables }>()

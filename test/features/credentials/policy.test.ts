@@ -1,4 +1,5 @@
 /** Mistakes in credentials, and what tools say about them. */
+
 import { expect, test } from 'vitest'
 import { checkedCredentials } from '../../../cli/policy/credentials.ts'
 import { changesInRoute } from '../../../cli/policy/diff-route.ts'
@@ -6,6 +7,7 @@ import { Misconfigured } from '../../../src/errors.ts'
 import { clientCredentials, secret } from '../../../src/features/credentials/index.ts'
 import { origins } from '../../../src/features/origins/index.ts'
 import { composeServices } from '../../../src/gateway/compose-services.ts'
+import { WORKERS } from '../../../src/gateway/runtime.ts'
 import { definePolicy } from '../../../src/index.ts'
 import type { PolicyDefinition } from '../../../src/policy/definition.ts'
 import type { PolicyRoute } from '../../../src/policy/route.ts'
@@ -128,7 +130,7 @@ test.each([
       { origins: origins({ a: { url: 'https://a.test', credentials: TOKEN } }) },
     ),
   ]) {
-    const mistakes = mistakesIn(() => composeServices(environment, policy))
+    const mistakes = mistakesIn(() => composeServices(environment, policy, WORKERS))
     expect(mistakes.join()).toContain(`ORIGIN_SECRET_API: ${message}`)
     expect(mistakes.join()).not.toContain('a-secret')
   }

@@ -4,6 +4,7 @@ import { Misconfigured } from '../../../src/errors.ts'
 import { type McpOptions, mcp } from '../../../src/features/mcp/index.ts'
 import { relations } from '../../../src/features/relations/index.ts'
 import { composeServices } from '../../../src/gateway/compose-services.ts'
+import { WORKERS } from '../../../src/gateway/runtime.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 import { createKey } from '../../harness/issuer.ts'
 
@@ -146,6 +147,7 @@ describe('mistakes in the options of an MCP server', () => {
           ]),
         },
         policy,
+        WORKERS,
       )
     expect(start).toThrow(/SIGNING_KEYS: is missing; mcp\(\)/)
   })

@@ -3,6 +3,7 @@ import { operators } from '../../../src/features/operators/index.ts'
 import { upstash } from '../../../src/features/upstash/index.ts'
 import { composeServices } from '../../../src/gateway/compose-services.ts'
 import { createGateway } from '../../../src/gateway/create-gateway.ts'
+import { WORKERS } from '../../../src/gateway/runtime.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 import { PUBLIC_URL, REMOTE_ISSUER, startGateway, type TestGateway } from './gateway.ts'
 
@@ -49,7 +50,7 @@ test('the list shows the key, the cost of a request and the lease of each limit'
     },
     routes: [{ method: 'GET', path: '/orders', anonymous: true }],
   })
-  const { fetch } = createGateway(composeServices(gateway.env, other), other)
+  const { fetch } = createGateway(composeServices(gateway.env, other, WORKERS), other)
   const headers = { Authorization: `Bearer ${gateway.operator}`, 'CF-Connecting-IP': '192.0.2.1' }
   const answer = await fetch(new Request(`${PUBLIC_URL}/-/admin/limits`, { headers }))
   expect(await answer.json()).toMatchObject({

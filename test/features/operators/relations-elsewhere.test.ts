@@ -7,6 +7,7 @@ import { operators } from '../../../src/features/operators/index.ts'
 import { relations } from '../../../src/features/relations/index.ts'
 import { composeServices } from '../../../src/gateway/compose-services.ts'
 import { createGateway } from '../../../src/gateway/create-gateway.ts'
+import { WORKERS } from '../../../src/gateway/runtime.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 import {
   STORES,
@@ -55,6 +56,7 @@ describe.each(['openfga', 'authzen'] as const)('relations decided by %s', (autho
         AUTHORITY_TIMEOUT_MS: '2000',
       },
       policy,
+      WORKERS,
     )
     const auditSink = { record: (event: AuditEvent) => void events.push(event) }
     const app = createGateway({ ...services, auditSink }, policy)

@@ -5,6 +5,7 @@ import { operators } from '../../../src/features/operators/index.ts'
 import { composeServices } from '../../../src/gateway/compose-services.ts'
 import { createGateway } from '../../../src/gateway/create-gateway.ts'
 import type { Feature } from '../../../src/gateway/feature.ts'
+import { WORKERS } from '../../../src/gateway/runtime.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'
 import { startHttpServer } from '../../harness/http-server.ts'
@@ -122,7 +123,7 @@ describe('tuples', () => {
         },
       }
       const unreachable = { ...relations, by: unreachableCalls }
-      const services = composeServices(gateway.env, { ...policy, relations: unreachable })
+      const services = composeServices(gateway.env, { ...policy, relations: unreachable }, WORKERS)
       const auditSink = { record: (event: AuditEvent) => void changes.push(event.change) }
       const app = createGateway({ ...services, auditSink }, policy)
       const request = { method: 'POST', headers, body }
@@ -470,7 +471,7 @@ test('without relations in the policy these calls do not exist, and nothing is w
     features: [operators()],
     routes: [{ method: 'GET', path: '/orders', permission: 'orders:read' }],
   })
-  const app = createGateway(composeServices(gateway.env, without), without)
+  const app = createGateway(composeServices(gateway.env, without, WORKERS), without)
   const headers = {
     Authorization: `Bearer ${gateway.operator}`,
     'Content-Type': 'application/json',

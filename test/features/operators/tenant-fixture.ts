@@ -14,6 +14,7 @@ import { createPages } from '../../../src/features/sign-in/pages/page.ts'
 import { SIGNED_IN } from '../../../src/features/sign-in/signed-in.ts'
 import { composeServices } from '../../../src/gateway/compose-services.ts'
 import type { Feature } from '../../../src/gateway/feature.ts'
+import { WORKERS } from '../../../src/gateway/runtime.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'
 import { databaseOver } from '../../../src/runtimes/node/audit/database.ts'
@@ -142,7 +143,7 @@ export async function startTenants() {
     bearer,
     thingsOf,
     /** All calls of the gateway, as its own description of the API has them. */
-    calls: (composeServices(gateway.env, policy).calls ?? [])
+    calls: (composeServices(gateway.env, policy, WORKERS).calls ?? [])
       .filter(({ operation }) => operation.path.startsWith('/-/admin/'))
       .map(({ operation }) => operation),
     as: (party: Party, method: string, path: string, body?: object) =>

@@ -2,6 +2,7 @@ import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { composeServices } from '../../../src/gateway/compose-services.ts'
 import { createGateway } from '../../../src/gateway/create-gateway.ts'
+import { WORKERS } from '../../../src/gateway/runtime.ts'
 import { PUBLIC_URL, policy, startGateway, type TestGateway } from './gateway.ts'
 import { generateSigningJwk } from './signing-jwk.ts'
 
@@ -81,7 +82,10 @@ test('keys are listed with their state and without private members [S46]', async
     { ...generateSigningJwk('expired'), exp: nowSeconds - 1 },
   ]
   const env = { ...gateway.env, SIGNING_KEYS: JSON.stringify({ keys }) }
-  const app = createGateway({ ...composeServices(env, policy), auditSink: { record() {} } }, policy)
+  const app = createGateway(
+    { ...composeServices(env, policy, WORKERS), auditSink: { record() {} } },
+    policy,
+  )
   const response = await app.fetch(
     new Request(`${PUBLIC_URL}/-/admin/keys`, {
       headers: { Authorization: `Bearer ${gateway.operator}` },

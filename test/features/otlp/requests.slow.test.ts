@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { composeServices } from '../../../src/gateway/compose-services.ts'
 import { createGateway } from '../../../src/gateway/create-gateway.ts'
+import { WORKERS } from '../../../src/gateway/runtime.ts'
 import { PUBLIC_URL, policy, startGateway, type TestGateway } from '../operators/gateway.ts'
 import { attributesOf, type CollectedSpan, startCollector } from './collector.ts'
 
@@ -28,7 +29,7 @@ async function spansOf(
 ): Promise<readonly CollectedSpan[]> {
   const { received } = collector
   const env = { ...gateway.env, OTLP_ENDPOINT: collector.url, ...variables }
-  const app = createGateway(composeServices(env, policy), policy)
+  const app = createGateway(composeServices(env, policy, WORKERS), policy)
   for (const [path, headers] of requests)
     await (await app.fetch(new Request(PUBLIC_URL + path, { headers }))).text()
   const before = received.length

@@ -5,6 +5,7 @@ import { signIn } from '../../../src/features/sign-in/index.ts'
 import { createProvider, type Provider } from '../../../src/features/sign-in/provider.ts'
 import { SESSION_COOKIE } from '../../../src/features/sign-in/session.ts'
 import { composeServices, type GatewayEnv } from '../../../src/gateway/compose-services.ts'
+import { WORKERS } from '../../../src/gateway/runtime.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 import { issuers } from '../../../src/validators/issuer.ts'
 import { startHttpServer, type TestServer } from '../../harness/http-server.ts'
@@ -211,7 +212,7 @@ describe('mistakes are named', () => {
   const clients = (fields: object) =>
     JSON.stringify([{ issuer: 'https://idp.example', id: 'gateway', secret: 's', ...fields }])
   const compose = (more: object) => () =>
-    composeServices({ ...environment, ...more } as unknown as GatewayEnv, policyFor())
+    composeServices({ ...environment, ...more } as unknown as GatewayEnv, policyFor(), WORKERS)
 
   test('in the environment', () => {
     expect(compose({})).toThrow(/ISSUER_CLIENTS: no client has signIn/)

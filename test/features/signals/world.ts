@@ -2,6 +2,7 @@
 import type { AuditEvent } from '../../../src/audit/event.ts'
 import { composeServices, tasksOf } from '../../../src/gateway/compose-services.ts'
 import { createGateway } from '../../../src/gateway/create-gateway.ts'
+import { WORKERS } from '../../../src/gateway/runtime.ts'
 import { createKey, ISSUER, mint, REMOTE_ISSUER, type TestKey } from '../../harness/issuer.ts'
 import { redisVars, startTestRedis } from '../../harness/redis.ts'
 import { startHttpOrigin } from '../../origin/origin-server.ts'
@@ -44,7 +45,7 @@ export async function startWorld() {
     const policy = signalPolicy(transmitters)
     const events: AuditEvent[] = []
     const auditSink = { record: (event: AuditEvent) => void events.push(event) }
-    const services = composeServices({ ...environment, ...vars }, policy)
+    const services = composeServices({ ...environment, ...vars }, policy, WORKERS)
     const app = createGateway({ ...services, auditSink }, policy)
     async function send(path: string, init: RequestInit & { readonly headers: object }) {
       const behind: Promise<unknown>[] = []

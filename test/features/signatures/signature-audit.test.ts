@@ -3,6 +3,7 @@ import type { AuditEvent } from '../../../src/audit/event.ts'
 import { signatures } from '../../../src/features/signatures/index.ts'
 import { composeServices } from '../../../src/gateway/compose-services.ts'
 import { createGateway, type Gateway } from '../../../src/gateway/create-gateway.ts'
+import { WORKERS } from '../../../src/gateway/runtime.ts'
 import { definePolicy } from '../../../src/index.ts'
 import { startHttpServer, type TestServer } from '../../harness/http-server.ts'
 import { createKey, ISSUER, mint, type TestKey } from '../../harness/issuer.ts'
@@ -55,6 +56,7 @@ beforeAll(async () => {
       ]),
     },
     policy,
+    WORKERS,
   )
   const auditSink = { record: (event: AuditEvent) => void events.push(event) }
   gateway = createGateway({ ...services, auditSink }, policy)

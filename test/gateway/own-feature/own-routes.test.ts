@@ -5,6 +5,7 @@ import { createRevocations } from '../../../src/access/revocation/redis/revocati
 import { defineFeature } from '../../../src/feature.ts'
 import { composeServices } from '../../../src/gateway/compose-services.ts'
 import { createGateway, type Gateway } from '../../../src/gateway/create-gateway.ts'
+import { WORKERS } from '../../../src/gateway/runtime.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'
 import { streamsOfWorkers } from '../../../src/streams/stream-runtime.ts'
@@ -72,7 +73,7 @@ beforeAll(async () => {
   gateway = await startGateway()
   app = createGateway(
     {
-      ...composeServices(gateway.env, policy),
+      ...composeServices(gateway.env, policy, WORKERS),
       auditSink: { record: (event) => void gateway.events.push(event) },
       streams: { ...streamsOfWorkers(false), recheckSeconds: 0.05 },
     },

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { composeServices } from '../../../src/gateway/compose-services.ts'
 import { createGateway } from '../../../src/gateway/create-gateway.ts'
+import { WORKERS } from '../../../src/gateway/runtime.ts'
 import {
   PUBLIC_URL,
   policy,
@@ -18,7 +19,10 @@ afterEach(() => void vi.useRealTimers())
 
 /** A gateway that reports its counters as it does in a Worker. */
 function isolate(variables: Record<string, string> = {}) {
-  const app = createGateway(composeServices({ ...gateway.env, ...variables }, policy), policy)
+  const app = createGateway(
+    composeServices({ ...gateway.env, ...variables }, policy, WORKERS),
+    policy,
+  )
   const background: Promise<unknown>[] = []
   const context = {
     waitUntil: (promise: Promise<unknown>) => void background.push(promise),
