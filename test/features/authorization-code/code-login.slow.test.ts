@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Browser, CHROMIUM, startChromium } from '../../harness/chromium.ts'
 import { startHttpServer, type TestServer } from '../../harness/http-server.ts'
+import { findFaults, VIEWS } from '../../harness/page-check.ts'
 import { startProvider, type TestProvider } from '../sign-in/provider.ts'
 import { createUserAgent, type UserAgent } from '../sign-in/user-agent.ts'
 import { challengeOf, newVerifier } from './code-gateway.ts'
@@ -175,6 +176,20 @@ describe.skipIf(CHROMIUM === undefined)('the consent page in Chromium', () => {
     await page.evaluate('document.querySelector("button[value=allow]").click()')
     await expect.poll(() => received.find((path) => path.startsWith('/cb?code='))).toBeDefined()
     expect(received.at(-1)).toContain(`iss=${encodeURIComponent(gateway.url)}`)
+  })
+
+  test.each(VIEWS)('the consent page has no fault on %s', async (...view) => {
+    const url = await requestUrl()
+    const user = createUserAgent()
+    await user.visit(url)
+    const found = await findFaults(browser, url, view, user.jarOf(url))
+    expect(found).toEqual({
+      title: 'Allow access?',
+      axe: [],
+      errors: [],
+      otherHosts: [],
+      overflow: 0,
+    })
   })
 
   test('a page of another origin can neither frame the consent page nor send its form [S77]', async () => {

@@ -1,0 +1,89 @@
+/** The pages that people see, in a real browser: for every eye, every screen and every keyboard. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Browser, CHROMIUM, startChromium } from '../../harness/chromium.ts'
+import { startHttpServer } from '../../harness/http-server.ts'
+import { findFaults, VIEWS, type View } from '../../harness/page-check.ts'
+import { RUNTIMES, startGatewayFor } from './gateway.ts'
+import { type SigningProvider, startSigningProvider } from './signing-provider.ts'
+import { createUserAgent, type UserAgent } from './user-agent.ts'
+
+const LOGO = `data:image/svg+xml;base64,${btoa('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><rect width="1" height="1"/></svg>')}`
+
+const PAGES: readonly [string, string][] = [
+  ['/oauth/sign-in?prompt=select_account', 'Sign in - Tea'],
+  ['/oauth/sign-out', 'Sign out - Tea'],
+  ['/oauth/signed-out', 'You are signed out - Tea'],
+  ['/oauth/sessions', 'Your sessions - Tea'],
+  ['/oauth/callback?state=x', 'The sign-in has expired - Tea'],
+  ['/audit', 'Your account has no access to this page - Tea'],
+  ['/nothing', 'This page does not exist - Tea'],
+]
+
+if (CHROMIUM === undefined) console.info('pages: skipped, because Chromium is missing')
+
+const FAULTY = `<!doctype html><title>Faulty</title><p style="color:#eee;background:#fff;width:9999px">Some text</p>
+<img src="http://localhost:1/x.png"><script>throw new Error('x')</script>`
+
+describe.skipIf(CHROMIUM === undefined)('the check of pages', () => {
+  test('finds low contrast, a script that fails, a request to another host, and a wide page', async () => {
+    const server = await startHttpServer((_request, response) => {
+      response.setHeader('content-type', 'text/html')
+      response.end(FAULTY)
+    })
+    const browser = startChromium()
+    try {
+      const [view] = VIEWS
+      const found = await findFaults(browser, server.url, view as View, [])
+      expect(found.axe.join()).toMatch(/color-contrast.*image-alt|image-alt.*color-contrast/s)
+      expect(found.errors).toHaveLength(1)
+      expect(found.otherHosts).toEqual(['http://localhost:1/x.png'])
+      expect(found.overflow).toBeGreaterThan(0)
+    } finally {
+      await browser.close()
+      await server.close()
+    }
+  })
+})
+
+describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the pages on %s', (runtime) => {
+  let providers: readonly SigningProvider[]
+  let gateway: Awaited<ReturnType<typeof startGatewayFor>>
+  let browser: Browser
+  let user: UserAgent
+  beforeAll(async () => {
+    providers = await Promise.all([startSigningProvider(), startSigningProvider()])
+    gateway = await startGatewayFor(
+      providers.map((provider, index) => ({
+        provider,
+        name: `Provider ${index}`,
+        signIn: { callback: 'own', ...(index === 0 && { logo: LOGO }) },
+      })),
+      {
+        runtime,
+        definition: {
+          roles: ['reader'],
+          branding: { name: 'Tea', logo: LOGO, links: { privacy: '/privacy', terms: '/terms' } },
+        },
+      },
+    )
+    browser = startChromium()
+    user = createUserAgent()
+    const issuer = providers[0]?.issuer ?? ''
+    const query = new URLSearchParams({ iss: issuer, return_to: '/orders' })
+    const { status } = await user.visit(`${gateway.url}/oauth/sign-in?${query}`)
+    expect(status).toBe(200)
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await gateway?.close()
+    for (const provider of providers ?? []) await provider.close()
+  })
+
+  test.each(VIEWS)('have no fault on %s', async (...view) => {
+    for (const [path, title] of PAGES)
+      expect(
+        await findFaults(browser, gateway.url + path, view, user.jarOf(gateway.url)),
+        path,
+      ).toEqual({ title, axe: [], errors: [], otherHosts: [], overflow: 0 })
+  })
+})

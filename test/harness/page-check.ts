@@ -1,0 +1,75 @@
+/** What a page of the gateway must never have, in a real browser. */
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { Browser, BrowserEvent } from './chromium.ts'
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
+
+/** The size of the window, and the colors that the person prefers. */
+export type View = readonly [name: string, width: number, height: number, 'light' | 'dark']
+
+export const VIEWS: readonly View[] = [
+  ['a desktop in light', 1280, 800, 'light'],
+  ['a desktop in dark', 1280, 800, 'dark'],
+  ['a phone in light', 390, 844, 'light'],
+  ['a phone in dark', 390, 844, 'dark'],
+]
+
+export interface Findings {
+  readonly title: string
+  readonly axe: readonly string[]
+  readonly errors: readonly string[]
+  readonly otherHosts: readonly string[]
+  /** How many pixels the page is wider than the window. */
+  readonly overflow: number
+}
+
+/** Loads a page and returns its faults. `cookies` are of the host of the page. */
+export async function findFaults(
+  browser: Browser,
+  url: string,
+  [, width, height, scheme]: View,
+  cookies: Iterable<readonly [string, string]>,
+): Promise<Findings> {
+  const page = await browser.open('about:blank', width, height)
+  await page.send('Emulation.setEmulatedMedia', {
+    features: [{ name: 'prefers-color-scheme', value: scheme }],
+  })
+  for (const [name, value] of cookies)
+    await page.send('Network.setCookie', { name, value, url, secure: true, path: '/' })
+  const loaded = count(page.events, 'Page.loadEventFired')
+  await page.send('Page.navigate', { url })
+  while (count(page.events, 'Page.loadEventFired') === loaded)
+    await new Promise((done) => setTimeout(done, 10))
+  await page.evaluate(`${AXE}; 0`)
+  const found = await page.evaluate<Findings>(`(async () => {
+    const { violations } = await axe.run({ runOnly: ${JSON.stringify(RULES)} })
+    return {
+      title: document.title,
+      axe: violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html)),
+      overflow: document.documentElement.scrollWidth - innerWidth,
+    }
+  })()`)
+  const { host } = new URL(url)
+  const requested = page.events
+    .filter(({ method }) => method === 'Network.requestWillBeSent')
+    .map(({ params }) => (params.request as { readonly url: string }).url)
+  const findings = {
+    ...found,
+    errors: page.events.filter(isError).map(({ params }) => JSON.stringify(params)),
+    otherHosts: requested.filter((one) => !one.startsWith('data:') && new URL(one).host !== host),
+  }
+  await page.send('Page.close')
+  return findings
+}
+
+const count = (events: readonly BrowserEvent[], name: string) =>
+  events.filter(({ method }) => method === name).length
+
+/** Not the line that the browser writes for each status above 399. */
+const isError = ({ method, params }: BrowserEvent): boolean =>
+  method === 'Runtime.exceptionThrown' ||
+  (method === 'Log.entryAdded' &&
+    (params.entry as { level: string; source: string }).level === 'error' &&
+    (params.entry as { level: string; source: string }).source !== 'network')
