@@ -105,7 +105,8 @@ export function createOpenStreams({
     const { request, group, admittedMs, intervalMs, endMs } = stream
     const end = findEnd(stream, nowMs)
     if (end !== undefined) {
-      if (stream.makesProgress()) stream.nextMs = nowMs + PROGRESS_MS
+      const untilMs = stream.progressUntilMs(nowMs, PROGRESS_MS)
+      if (nowMs < untilMs) stream.nextMs = untilMs
       else stream.end(end)
       return
     }

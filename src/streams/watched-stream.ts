@@ -115,7 +115,9 @@ export class WatchedStream implements OpenStream {
   nextMs: number
   #stream: StreamHandle | undefined
   #isWaiting = false
-  #passedBytes = 0
+  /** At the last visit since it must end. Before the first one, no byte is no stall. */
+  #passedBytes = -1
+  #untilMs = Number.NEGATIVE_INFINITY
 
   constructor(request: StreamRequest, admittedMs: number, timers: StreamTimers) {
     this.request = request
@@ -167,11 +169,16 @@ export class WatchedStream implements OpenStream {
     if (nowMs >= this.nextMs) this.nextMs = nowMs + ANSWER_MS
   }
 
-  makesProgress(): boolean {
-    const bytes = this.finishes ? (this.#stream?.bytes?.() ?? 0) : 0
-    const isMore = bytes > this.#passedBytes
+  /**
+   * Returns until when the stream may go on although it must end: a while after its last byte. It is visited
+   * more often than that, because timers that were set before fire as well.
+   */
+  progressUntilMs(nowMs: number, pauseMs: number): number {
+    const bytes = this.finishes ? this.#stream?.bytes?.() : undefined
+    if (bytes === undefined) return Number.NEGATIVE_INFINITY
+    if (bytes > this.#passedBytes) this.#untilMs = nowMs + pauseMs
     this.#passedBytes = bytes
-    return isMore
+    return this.#untilMs
   }
 
   during<Answer>(

@@ -1,7 +1,7 @@
 /** How a process with many open streams checks their callers. */
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Principal } from '../../src/access/principal.ts'
-import { Unavailable } from '../../src/errors.ts'
+import { Denied, Unavailable } from '../../src/errors.ts'
 import { createOpenStreams, type StreamCaller } from '../../src/streams/open-streams.ts'
 
 const CALLERS = 1_100
@@ -91,4 +91,31 @@ test('a stream that nothing ends leaves the others of its process as they are', 
   await expect
     .poll(() => ended.toSorted(), { timeout: 5_000 })
     .toEqual(['first', 'second', 'third'])
+})
+
+test('a download that may finish has five seconds for its first byte, as for each later one', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const refused = { code: 'token_revoked', by: 'subject' } as const
+  const streams = createOpenStreams({
+    recheck: async (all) => all.map(() => refused),
+    now: Date.now,
+  })
+  let bytes = 0
+  const ended: number[] = []
+  const startMs = Date.now()
+  const stream = streams.watch({
+    principal: principalOf('slow'),
+    address: '192.0.2.1',
+    terms: { ...terms, finishes: true },
+    onEnd: (error) => ended.push(error instanceof Denied ? Date.now() - startMs : -1),
+  })
+  stream.opened({ cut() {}, bytes: () => bytes })
+  await vi.advanceTimersByTimeAsync(4_000)
+  expect(ended).toEqual([])
+  bytes = 1
+  await vi.advanceTimersByTimeAsync(5_000)
+  expect(ended).toEqual([])
+  await vi.advanceTimersByTimeAsync(5_000)
+  expect(ended).toHaveLength(1)
 })
