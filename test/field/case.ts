@@ -21,6 +21,8 @@ export interface FieldCase {
 export interface IssuerOfCase {
   readonly issuer: string
   readonly keys: readonly JWK[]
+  /** Text in front of the key set. Default: none. */
+  readonly before?: string
   /** Fields of the variable `ISSUERS`, besides `issuer`, `audience` and `jwksUri`. */
   readonly settings: object
 }

@@ -74,8 +74,8 @@ export async function startFieldGateway(
   const origin = await startHttpOrigin((request, response) => answer(request, response))
   const originUrl = `http://127.0.0.1:${origin.port}`
   const keySets = await startHttpServer(({ url = '' }, response) => {
-    const keys = issuers[Number(url.slice(1))]?.keys
-    response.setHeader('content-type', 'application/json').end(JSON.stringify({ keys }))
+    const { keys, before = '' } = issuers[Number(url.slice(1))] ?? {}
+    response.setHeader('content-type', 'application/json').end(before + JSON.stringify({ keys }))
   })
   const vars = {
     ...redisVars(redis),

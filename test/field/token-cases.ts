@@ -60,6 +60,7 @@ interface TokenCase {
   readonly sources: readonly string[]
   readonly expected: string
   readonly keys: readonly JWK[]
+  readonly before?: string
   readonly settings?: object
   readonly signed: readonly (readonly [key: Pair, changes?: Changes])[]
   readonly status?: number
@@ -75,7 +76,7 @@ function tokenCase({
   signed,
   ...rest
 }: TokenCase): FieldCase {
-  const { status = 200, runtimes = EVERY_RUNTIME } = rest
+  const { status = 200, runtimes = EVERY_RUNTIME, before = '' } = rest
   issuers += 1
   const issuer = `https://issuer-${issuers}.field.test`
   return {
@@ -84,7 +85,7 @@ function tokenCase({
     expected,
     runtimes,
     proof: {
-      issuers: [{ issuer, keys, settings }],
+      issuers: [{ issuer, keys, before, settings }],
       async run(gateway) {
         const statuses: number[] = []
         for (const [pair, changes] of signed)
@@ -123,6 +124,14 @@ export const tokenCases: readonly FieldCase[] = [
       [rsa, withKid],
       [pss, withKid],
     ],
+  }),
+  tokenCase({
+    symptom: 'a key set in a file with a byte order mark cannot be read',
+    sources: ['own'],
+    expected: 'the mark is ignored, as RFC 8259 section 8.1 permits and other readers do',
+    keys: [ec.publicJwk],
+    before: '\ufeff',
+    signed: [[ec, withKid]],
   }),
   tokenCase({
     symptom: 'an EC key and an RSA key under one kid are both ignored',

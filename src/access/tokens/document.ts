@@ -52,13 +52,16 @@ export async function call(
     const { status, headers, body } = response
     const isRefusal = readsRefusals && status >= 400 && status < 500
     if (status === 200 || isRefusal)
-      return { status, headers, text: await boundedText(body, maxBytes) }
+      return { status, headers, text: withoutMark(await boundedText(body, maxBytes)) }
     await body?.cancel()
     return { status, headers, text: '' }
   } catch (cause) {
     throw new Unavailable(dependency, classifyFault(cause, signal), { cause })
   }
 }
+
+/** Editors of some systems write a byte order mark. A reader may ignore it (RFC 8259 section 8.1). */
+const withoutMark = (text: string): string => text.replace(/^\ufeff/, '')
 
 function maxAgeOf(cacheControl: string | null): number | undefined {
   const [, seconds] = /(?:^|[\s,])max-age="?(\d{1,10})\b/i.exec(cacheControl ?? '') ?? []

@@ -71,7 +71,10 @@ const FAULTS: Record<string, readonly [Behavior, string]> = {
     respondingWith(`{"keys":[],"keys":[${JSON.stringify(key)}]}`),
     'malformed',
   ],
-  'a byte order mark': [respondingWith(`\ufeff${JSON.stringify({ keys: [key] })}`), 'malformed'],
+  'two byte order marks': [
+    respondingWith(`\ufeff\ufeff${JSON.stringify({ keys: [key] })}`),
+    'malformed',
+  ],
   'invalid UTF-8': [respondingWith(new Uint8Array([0x7b, 0xff, 0x7d])), 'malformed'],
   'deep nesting': [respondingWith('['.repeat(100_000)), 'malformed'],
   'too many keys': [
