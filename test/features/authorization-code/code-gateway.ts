@@ -127,7 +127,7 @@ export async function startCodeGateway(
     variables: { SIGNING_KEYS: JSON.stringify({ keys: [privateJwk('es', 'ES256', 'ec')] }) },
   })
   const app = gateway.isolate(policy, {}, { ports: runtime })
-  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 2_000 })
+  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
   const now = () => Date.now()
   const registry = createClientRegistry({ redis: rest, configured: [], publicUrl: PUBLIC_URL, now })
 

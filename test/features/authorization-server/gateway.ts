@@ -111,7 +111,7 @@ export async function startGateway(options: GatewayOptions = {}) {
     },
   })
   const isolate = () => gateway.isolate()
-  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 2_000 })
+  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
   const now = () => Date.now()
   const registry = createClientRegistry({ redis: rest, configured: [], publicUrl: PUBLIC_URL, now })
   const here = isolate()

@@ -89,7 +89,7 @@ export async function startMcpGateway(
   /** Creates another isolate: it shares only Redis and the environment with the first. */
   const isolate = () => gateway.isolate()
   const here = isolate()
-  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 2_000 })
+  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
 
   const token = (subject = 'alice', roles: readonly string[] = ['reader'], claims: object = {}) =>
     gateway.token({ claims: { sub: subject, roles, ...claims } })

@@ -130,7 +130,8 @@ describe('an ID token', () => {
       publicUrl: 'https://gateway.example',
       isOnly: true,
       signedOutUri: 'https://gateway.example/oauth/signed-out',
-      now: Date.now,
+      // Claims are relative to this time, however late a test runs.
+      now: () => nowSeconds * 1_000,
     })
   })
   afterAll(() => server?.close())

@@ -80,7 +80,7 @@ beforeAll(async () => {
     policy,
   )
   const { url, token } = gateway.redis
-  const revocations = createRevocations(createRedisRest({ url, token, timeoutMs: 2_000 }), Date.now)
+  const revocations = createRevocations(createRedisRest({ url, token, timeoutMs: 5_000 }), Date.now)
   revoke = (subject) =>
     revocations.revokeBefore({
       ...{ kind: 'subject', issuer: ISSUER, value: subject },
