@@ -30,7 +30,7 @@ export const PAGES: readonly Pages[] = [
     text: 'Guides: control access',
     pages: ['tokens', 'authorization-server', 'api-keys', 'relations', 'abuse', 'signals'],
   },
-  { text: 'Guides: operate', pages: ['operate', 'audit'] },
+  { text: 'Guides: operate', pages: ['operate', 'console', 'audit'] },
   {
     text: 'Guides: migrate',
     pages: ['migrate-from-jwt-middleware', 'migrate-from-oauth2-proxy', 'migrate-from-kong'],

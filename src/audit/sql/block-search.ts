@@ -113,7 +113,7 @@ const newestFirst = (events: readonly AuditEvent[]): readonly AuditEvent[] =>
     .sort((a, b) => b.ms - a.ms || (a.event.id < b.event.id ? 1 : -1))
     .map(({ event }) => event)
 
-function termsOf(query: AuditQuery, within: TenantOfIssuers | undefined): readonly string[] {
+export function termsOf(query: AuditQuery, within: TenantOfIssuers | undefined): readonly string[] {
   const terms: string[] = []
   for (const name of FIELDS) {
     const value = query[name]
@@ -130,13 +130,13 @@ const FIELDS = [
 ]
 
 /** Returns texts that the line of an event contains, so that few lines are parsed. */
-function needlesOf(query: AuditQuery): readonly string[] {
+export function needlesOf(query: AuditQuery): readonly string[] {
   const { subject, client, tenant, address, route, host, origin, key, requestId, decision } = query
   const values = [subject, client, tenant, address, route, host, origin, key, requestId, decision]
   return values.flatMap((value) => (value === undefined ? [] : JSON.stringify(value)))
 }
 
-function matcherOf(
+export function matcherOf(
   query: AuditQuery,
   within: TenantOfIssuers | undefined,
   { sinceMs, untilMs }: Period,

@@ -2,6 +2,7 @@
 import type { Context, MiddlewareHandler } from 'hono'
 import * as z from 'zod/mini'
 import type { Principal } from '../../access/principal.ts'
+import { Denied } from '../../errors.ts'
 import type { ChangeVariables } from '../../middleware/audit.ts'
 import { bodyOf, callerOf, type GatewayVariables, recordField } from '../../middleware/context.ts'
 import type { Readmission } from '../../middleware/readmit.ts'
@@ -66,9 +67,20 @@ export interface AdminCall {
    * end with the rights of the caller. Default: the handlers do it, and their responses are short.
    */
   readonly readmits?: boolean
+  /**
+   * Runs the call for the operator of another call of the gateway, which has the permission of this call. The input
+   * is checked. Default: it cannot be run so.
+   */
+  readonly invoke?: (c: Context, input: CallInput) => Promise<unknown>
   /** Accept other callers than those with a token. Default: none. */
   readonly stages?: CallerStages
   readonly operation: Operation
+}
+
+export interface CallInput {
+  readonly params?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string>>
+  readonly body?: unknown
 }
 
 export type CallGroup = (frame: CallFrame) => readonly AdminCall[]
@@ -99,6 +111,22 @@ export function adminGroup(
     const path = ADMIN_PATH + call.path
     const permission = permissionOf(call.permission)
     const changes = call.changes ?? method !== 'GET'
+    const run = (c: CallContext, input: Required<CallInput>) => {
+      const operator = operatorOf(c)
+      return call.handle({
+        params: (params && parse('params', params, input.params)) as OutputOf<Params>,
+        query: (query && parse('query', query, input.query)) as OutputOf<Query>,
+        body: (body && parse('body', body, input.body)) as OutputOf<Body>,
+        operator,
+        scope: { operator, call: call.permission, tenantIssuers },
+        changed(action, target) {
+          c.set('portcullis.change', { action, target })
+          const { name } = operator.signIn ?? {}
+          if (name !== undefined) recordField(c, 'operator', name)
+        },
+        header: (name, value) => c.header(name, value),
+      })
+    }
     const parameters = { ...(params && { params }), ...(query && { query }) }
     return {
       route: completeRoute({
@@ -109,6 +137,7 @@ export function adminGroup(
         input: { ...parameters, ...(body && !bodyOptional && { body }) },
         maxBodyBytes: body === undefined ? 0 : MAX_BODY_BYTES,
       }),
+      invoke: async (c, { params = {}, query = {}, body }) => run(c, { params, query, body }),
       ...(acceptPeople && { stages: acceptPeople(changes) }),
       handlers: [
         ...(body === undefined ? [refuseBody] : []),
@@ -116,19 +145,10 @@ export function adminGroup(
         readmitOperator(admitAgain, changes),
         async function handleCall(context) {
           const c = context as CallContext
-          const operator = operatorOf(c)
-          const result = await call.handle({
-            params: (params && z.parse(params, c.req.param())) as OutputOf<Params>,
-            query: (query && z.parse(query, validatedQuery(c))) as OutputOf<Query>,
-            body: (body && z.parse(body, validatedBody(c))) as OutputOf<Body>,
-            operator,
-            scope: { operator, call: call.permission, tenantIssuers },
-            changed(action, target) {
-              c.set('portcullis.change', { action, target })
-              const { name } = operator.signIn ?? {}
-              if (name !== undefined) recordField(c, 'operator', name)
-            },
-            header: (name, value) => c.header(name, value),
+          const result = await run(c, {
+            params: c.req.param(),
+            query: validatedQuery(c),
+            body: body && validatedBody(c),
           })
           c.header('Cache-Control', 'no-store')
           c.header('X-Content-Type-Options', 'nosniff')
@@ -159,6 +179,18 @@ export function adminGroup(
       },
     }
   }
+}
+
+/** Parses input. `validate` has checked that of a request; the input of another call may be wrong. */
+function parse(where: 'params' | 'query' | 'body', schema: z.core.$ZodType, input: unknown) {
+  const { data, error } = z.safeParse(schema, input)
+  if (error === undefined) return data
+  throw new Denied({
+    code: 'invalid_input',
+    errors: error.issues.map(({ path, message }) => ({
+      ...{ in: where, path: path.map((part) => `/${String(part)}`).join(''), message },
+    })),
+  })
 }
 
 /** Reads an unexpected body, so that `limitBody` refuses it at its first byte. */

@@ -1,0 +1,125 @@
+/** The page of a caller: what is known of it, and its switches. */
+import { html } from 'hono/html'
+import { actionForm, callerActions } from './action-forms.ts'
+import type { CallerView } from './calls.ts'
+import { type ConsolePage, pathTo, table, when } from './layout.ts'
+import { card, eventTable, NO_STORE_TEXT, numberOf, type Query } from './views.ts'
+
+export function callerPage(caller: CallerView | undefined, query: Query): ConsolePage {
+  const { kind = 'subject', value = '' } = query
+  const search = html`<form class="filter" method="get" action="${pathTo('/callers')}">
+<div><label for="kind">Kind</label><select id="kind" name="kind">${[
+    'subject',
+    'client',
+    'address',
+    'key',
+  ].map((one) =>
+    one === kind
+      ? html`<option value="${one}" selected>${one}</option>`
+      : html`<option value="${one}">${one}</option>`,
+  )}</select></div>
+<div><label for="value">Value</label><input id="value" name="value" value="${value}" required></div>
+<div><button>Show</button></div></form>`
+  const title = value === '' ? 'Callers' : `${kind} ${value}`
+  if (caller === undefined)
+    return {
+      title,
+      at: 'Callers',
+      content: html`${card('Find a caller', search)}${
+        value === '' ? '' : html`<p class="note">Your role lacks portcullis:callers:read.</p>`
+      }`,
+    }
+  const back = pathTo('/callers', { kind, value })
+  const author = ({
+    createdBy,
+    createdByName,
+  }: {
+    readonly createdBy: string
+    readonly createdByName?: string | undefined
+  }) => (createdByName === undefined ? createdBy : `${createdByName} (${createdBy})`)
+  return {
+    title,
+    at: 'Callers',
+    content: html`${
+      caller.isComplete
+        ? ''
+        : html`<p class="note">Not all records were read: a list has too many.</p>`
+    }<div class="grid">
+${card(
+  'Bans',
+  table(
+    'Bans',
+    ['Until (UTC)', 'Reason', 'By', ''],
+    caller.bans.map((ban) => [
+      when(ban.expiresAt),
+      ban.reason ?? '',
+      author(ban),
+      actionForm({ action: 'deleteBan', label: 'Lift this ban', back, hidden: { id: ban.id } }),
+    ]),
+  ),
+)}${card(
+  'Revocations',
+  table(
+    'Revocations',
+    ['Since (UTC)', 'Reason', 'By', ''],
+    caller.revocations.map((each) => [
+      when(each.createdAt),
+      each.reason ?? '',
+      author(each),
+      actionForm({
+        action: 'deleteRevocation',
+        label: 'Remove this revocation',
+        back,
+        hidden: { id: each.id },
+      }),
+    ]),
+  ),
+)}${card(
+  'Limits of its own',
+  table(
+    'Overrides',
+    ['Since (UTC)', 'Limit', 'Requests', 'By', ''],
+    caller.overrides.map((each) => [
+      when(each.createdAt),
+      each.limit,
+      numberOf(each.requests),
+      author(each),
+      actionForm({
+        action: 'deleteLimitOverride',
+        label: 'Remove this limit',
+        back,
+        hidden: { id: each.id },
+      }),
+    ]),
+  ),
+)}${card(
+  'API keys',
+  table(
+    'API keys',
+    ['Created (UTC)', 'Name', 'Id'],
+    caller.keys.map((key) => [
+      when(key.createdAt),
+      key.isRevoked ? `${key.name} (revoked)` : key.name,
+      html`<a href="${pathTo('/callers', { kind: 'key', value: key.id })}">${key.id}</a>`,
+    ]),
+  ),
+)}${
+  caller.sessions === null
+    ? ''
+    : card(
+        'Browser sessions',
+        table(
+          'Browser sessions',
+          ['Since (UTC)', 'Browser', 'Issuer'],
+          caller.sessions.map(({ createdAt, userAgent, issuer }) => [
+            when(createdAt),
+            userAgent ?? 'unknown',
+            issuer,
+          ]),
+        ),
+      )
+}${card('Actions', callerActions(caller.kind, caller.value, back))}</div>
+${card('Newest decisions', caller.events === null ? NO_STORE_TEXT : eventTable(caller.events))}
+${card('Find another caller', search)}`,
+  }
+}

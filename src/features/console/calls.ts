@@ -1,0 +1,300 @@
+/** Operators' calls that summarize: the policy, the decisions, and what is known of a caller. */
+
+import * as z from 'zod/mini'
+import { createBanList } from '../../access/abuse/redis/bans.ts'
+import { createOverrideList } from '../../access/admission/redis/limit-overrides.ts'
+import { permissionSet } from '../../access/permissions.ts'
+import { createRevocationLog } from '../../access/revocation/redis/revocation-log.ts'
+import { createApiKeys } from '../../access/tokens/redis/api-keys.ts'
+import { auditEventSchema } from '../../audit/event.ts'
+import { auditQuerySchema } from '../../audit/log.ts'
+import { createAuditLog } from '../../audit/sql/audit-events.ts'
+import { createAuditSummary } from '../../audit/sql/summary.ts'
+import { summarySchema } from '../../audit/summary.ts'
+import { type FeatureParts, listFeatures } from '../../gateway/feature.ts'
+import { addressGroup } from '../../middleware/client-address.ts'
+import { type AdminCall, adminGroup } from '../../routes/admin/call.ts'
+import type { CallFrame } from '../../routes/admin/frame.ts'
+import { createdByName, requireConfigured, time, timeOf } from '../../routes/admin/input.ts'
+import { confinedTo, listedFor, type TenantScope } from '../../routes/admin/tenant.ts'
+import { resolvePeriod } from '../../routes/admin/usage-period.ts'
+import { describe } from '../../validators/checks.ts'
+import { name } from '../../validators/names.ts'
+import type { ListFilter, Page, PageQuery } from '../../validators/page.ts'
+import { integer } from '../../validators/schema-parts.ts'
+import { createSessionStore } from '../sign-in/redis/session-store.ts'
+
+/** The permissions of the calls. */
+export const POLICY_PERMISSION = 'portcullis:policy:read'
+export const CALLER_PERMISSION = 'portcullis:callers:read'
+
+export const policyView = z.strictObject({
+  publicUrl: z.string(),
+  issuers: z.array(z.string()),
+  roles: z.array(z.strictObject({ name: z.string(), permissions: z.array(z.string()) })),
+  routes: z.array(
+    z.strictObject({
+      method: z.string(),
+      host: z.nullable(z.string()),
+      path: z.string(),
+      permission: z.nullable(z.string()).check(describe('null: anonymous callers may call it')),
+      roles: z.array(z.string()).check(describe('the roles that have the permission')),
+      limits: z.array(z.string()),
+    }),
+  ),
+  limits: z.array(z.strictObject({ name: z.string(), limit: integer(), windowSeconds: integer() })),
+  features: z.array(z.string()),
+  hasAuditStore: z.boolean(),
+})
+export type PolicyView = z.infer<typeof policyView>
+
+const KINDS = ['subject', 'client', 'address', 'key'] as const
+export type CallerKind = (typeof KINDS)[number]
+
+const callerQuery = z.strictObject({
+  kind: z.enum(KINDS),
+  value: name(255),
+})
+
+const record = {
+  id: z.string(),
+  value: z.string(),
+  tenant: z.nullable(z.string()),
+  createdAt: time,
+  createdBy: z.string(),
+  createdByName,
+}
+export const callerView = z.strictObject({
+  kind: z.enum(KINDS),
+  value: z.string().check(describe('normalized: an IPv6 address is its /64')),
+  bans: z.array(z.strictObject({ ...record, reason: z.nullable(z.string()), expiresAt: time })),
+  revocations: z.array(
+    z.strictObject({ ...record, kind: z.string(), reason: z.nullable(z.string()) }),
+  ),
+  overrides: z.array(z.strictObject({ ...record, limit: z.string(), requests: integer() })),
+  keys: z.array(
+    z.strictObject({ id: z.string(), name: z.string(), createdAt: time, isRevoked: z.boolean() }),
+  ),
+  sessions: z
+    .nullable(
+      z.array(
+        z.strictObject({
+          issuer: z.string(),
+          createdAt: time,
+          userAgent: z.nullable(z.string()),
+        }),
+      ),
+    )
+    .check(describe('browser sessions of a subject; null for operators with a tenant')),
+  events: z
+    .nullable(z.array(auditEventSchema))
+    .check(describe('the newest decisions; null: the gateway has no audit database')),
+  isComplete: z.boolean().check(describe('false: a list has more than was read')),
+})
+export type CallerView = z.infer<typeof callerView>
+
+const querySchema = z.omit(auditQuerySchema, { cursor: true, limit: true })
+
+const EVENTS = 50
+const PAGE = 200
+/** Pages of a list that one call reads. */
+const MAX_PAGES = 5
+
+interface OwnedRecord {
+  readonly id: string
+  readonly value: string
+  readonly tenant?: string | undefined
+  readonly createdAtSeconds: number
+  readonly createdBy: string
+  readonly createdByName?: string | undefined
+}
+
+const recordOf = ({ id, value, tenant, createdBy, ...rest }: OwnedRecord) => ({
+  ...{ id, value, tenant: tenant ?? null, createdBy, createdAt: timeOf(rest.createdAtSeconds) },
+  ...(rest.createdByName !== undefined && { createdByName: rest.createdByName }),
+})
+
+/** Creates the calls. */
+export function consoleCalls(parts: FeatureParts): (frame: CallFrame) => readonly AdminCall[] {
+  const { redis, now, auditDb, publicUrl, issuers } = parts
+  const auditLog = auditDb && createAuditLog(auditDb)
+  const summaries = auditDb && createAuditSummary(auditDb)
+  const bans = createBanList(redis, now)
+  const revocations = createRevocationLog(redis, now)
+  const overrides = createOverrideList(redis, now)
+  const apiKeys = createApiKeys({ redis, publicUrl, now, endedSeconds: 0 })
+  const sessions = createSessionStore(redis, now)
+
+  return function callsOf(frame) {
+    const call = adminGroup('Console', frame)
+    const withinOf = (scope: TenantScope) => {
+      const tenant = confinedTo(scope)
+      return tenant === undefined ? undefined : { tenant, issuers: [...frame.tenantIssuers] }
+    }
+    return [
+      call({
+        method: 'GET',
+        path: '/policy',
+        permission: POLICY_PERMISSION,
+        id: 'readPolicy',
+        summary: 'Read the effective policy',
+        description: 'With the defaults filled in. It contains no secret.',
+        response: 'The policy of this gateway.',
+        reply: () => policyView,
+        handle: () => policyViewOf(parts),
+      }),
+      call({
+        method: 'GET',
+        path: '/audit/summary',
+        permission: 'audit:read',
+        id: 'summarizeAudit',
+        summary: 'Summarize decisions',
+        description:
+          'Counts at most 25,000 events of the period, the newest first: `countedSince` says from when on the ' +
+          'counts are complete. Operators with a tenant see the events of callers of their tenant.',
+        query: querySchema,
+        response: 'Counts by time, outcome, reason, route and caller.',
+        reply: () => summarySchema,
+        handle({ query, scope }) {
+          const { since, until, address, ...filters } = query
+          const wanted = { ...filters, limit: PAGE, ...(address && { address: groupOf(address) }) }
+          const within = withinOf(scope)
+          const period = resolvePeriod({ since, until }, now())
+          return requireConfigured(summaries).summarize(wanted, period, within)
+        },
+      }),
+      call({
+        method: 'GET',
+        path: '/callers',
+        permission: CALLER_PERMISSION,
+        id: 'readCaller',
+        summary: 'Read what is known of a caller',
+        description:
+          'The bans, revocations, overrides, API keys, sessions and newest decisions of a subject, a client, an ' +
+          'address or an API key (its id). Operators with a tenant see what concerns their tenant.',
+        query: callerQuery,
+        response: 'What is known of the caller.',
+        reply: () => callerView,
+        async handle({ query: { kind, value: named }, scope }) {
+          const value = kind === 'address' ? groupOf(named) : named
+          const within = withinOf(scope)
+          const filter = listedFor(scope, (each: Listed) => ({
+            tenant: each.tenant,
+            issuers: each.issuers ?? [],
+          }))
+          const isOf = (of: string | undefined) => of === kind
+          let isComplete = true
+          async function all<Item extends Listed>(
+            list: (page: PageQuery, filter?: ListFilter<Item>) => Promise<Page<Item>>,
+            isWanted: (item: Item) => boolean,
+          ): Promise<readonly Item[]> {
+            const found: Item[] = []
+            let cursor: string | undefined
+            for (let page = 0; page < MAX_PAGES; page += 1) {
+              const { items, cursor: next } = await list(
+                { limit: PAGE, ...(cursor !== undefined && { cursor }) },
+                filter,
+              )
+              found.push(...items.filter(isWanted))
+              if (next === undefined) return found
+              cursor = next
+            }
+            isComplete = false
+            return found
+          }
+          async function keysOf(subject: string, tenant: string | undefined) {
+            const found = await apiKeys.list(
+              { limit: PAGE },
+              { subject, tenant, hidesOthers: tenant !== undefined },
+            )
+            if (found.cursor !== undefined) isComplete = false
+            return found.items
+          }
+          const [banned, revoked, overridden, ofSubject, own, known, page] = await Promise.all([
+            all(bans.list, (ban) => isOf(ban.kind) && ban.value === value),
+            all(revocations.list, (each) => revokes(each.kind, kind) && each.value === value),
+            all(
+              overrides.list,
+              (each) => limitedBy(parts, each.limit) === kind && each.value === value,
+            ),
+            kind === 'subject' ? keysOf(value, within?.tenant) : [],
+            kind === 'key' ? apiKeys.find(value) : undefined,
+            kind !== 'subject' || within !== undefined
+              ? undefined
+              : Promise.all(
+                  issuers.map(async (issuer) =>
+                    (await sessions.list({ issuer, providerSubject: value })).map((each) => ({
+                      ...{ issuer, createdAt: timeOf(each.createdAtSeconds) },
+                      userAgent: each.userAgent ?? null,
+                    })),
+                  ),
+                ),
+            auditLog?.query({ [kind]: value, limit: EVENTS }, within),
+          ])
+          const isVisible =
+            own !== undefined && (within === undefined || own.tenant === within.tenant)
+          const keys = isVisible ? [own] : ofSubject
+          return {
+            kind,
+            value,
+            bans: banned.map((ban) => ({
+              ...recordOf(ban),
+              ...{ reason: ban.reason, expiresAt: timeOf(ban.expiresAtSeconds) },
+            })),
+            revocations: revoked.map((each) => ({
+              ...recordOf(each),
+              ...{ kind: each.kind, reason: each.reason },
+            })),
+            overrides: overridden.map((each) => ({
+              ...recordOf(each),
+              ...{ limit: each.limit, requests: each.requests },
+            })),
+            keys: keys.map((key) => ({
+              ...{ id: key.id, name: key.name, createdAt: timeOf(key.createdAtSeconds) },
+              isRevoked: key.revokedAtSeconds !== undefined,
+            })),
+            sessions: known?.flat() ?? (kind === 'subject' && within === undefined ? [] : null),
+            events: page === undefined ? null : [...page.events],
+            isComplete,
+          } satisfies CallerView
+        },
+      }),
+    ]
+  }
+}
+
+interface Listed {
+  readonly tenant?: string | undefined
+  readonly issuers?: readonly string[] | undefined
+}
+
+const groupOf = (address: string): string => addressGroup(address) ?? address
+
+/** A revocation of a `token` names a token's id, also that of an API key. */
+const revokes = (revoked: string, kind: CallerKind): boolean =>
+  revoked === kind || (kind === 'key' && revoked === 'token')
+
+const limitedBy = ({ policy }: Pick<FeatureParts, 'policy'>, limit: string) =>
+  policy.limits.get(limit)?.by
+
+function policyViewOf({ policy, publicUrl, issuers, auditDb }: FeatureParts): PolicyView {
+  const roles = [...policy.roles]
+  return {
+    publicUrl,
+    issuers: [...issuers],
+    roles: roles.map(([name, permissions]) => ({ name, permissions: [...permissions] })),
+    routes: policy.routes.map(({ method, host, path, permission, limits }) => ({
+      ...{ method, host: host ?? null, path, permission: permission ?? null },
+      roles:
+        permission === undefined
+          ? []
+          : roles.flatMap(([name, has]) => (permissionSet(has).covers(permission) ? [name] : [])),
+      limits: limits.map(({ name }) => name),
+    })),
+    limits: [...policy.limits.values()].map(({ name, limit, windowSeconds }) => ({
+      ...{ name, limit, windowSeconds },
+    })),
+    features: listFeatures(policy).map(({ name }) => name),
+    hasAuditStore: auditDb !== undefined,
+  }
+}

@@ -1,0 +1,43 @@
+/** The console for operators: `import { console } from 'portcullis/console'`. */
+
+import * as z from 'zod/mini'
+import type { Feature } from '../../gateway/feature.ts'
+import type { AuthenticationDemand } from '../../policy/definition.ts'
+import { authenticationSchema } from '../../validators/authentication.ts'
+import { parseConfiguration } from '../../validators/configuration.ts'
+import { CALLER_PERMISSION, consoleCalls, POLICY_PERMISSION } from './calls.ts'
+import { CONSOLE_PERMISSION, consolePages } from './pages.ts'
+
+export interface ConsoleOptions {
+  /**
+   * What the login of a person must be to change something, in addition to the permission: of a kind (`acr`), or at
+   * most `maxAgeSeconds` old. Default: any login.
+   */
+  readonly authentication?: AuthenticationDemand
+}
+
+const optionsSchema = z.strictObject({ authentication: z.optional(authenticationSchema) })
+
+/**
+ * Returns the console for the policy's `features`: pages below `/-/console` for people who sign in, with the role of
+ * an operator. Needs `operators()` and `signIn()`. Each action is an operators' call, with its permission, and has a
+ * reason in the audit trail. The operators' API itself does not accept sessions because of it.
+ *
+ * @example
+ * ```ts
+ * features: [operators(), authorizationServer(), signIn(), console()],
+ * roles: { admin: ['portcullis:*'] },
+ * ```
+ */
+export function console(options: ConsoleOptions = {}): Feature {
+  const { authentication } = parseConfiguration('The policy', optionsSchema, options, ['console()'])
+  return {
+    name: 'console',
+    requires: ['operators', 'signIn'],
+    permissions: [CONSOLE_PERMISSION, POLICY_PERMISSION, CALLER_PERMISSION],
+    create: (parts) => ({
+      operatorCalls: [consoleCalls(parts)],
+      calls: () => consolePages(parts, authentication),
+    }),
+  }
+}

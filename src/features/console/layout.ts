@@ -1,0 +1,125 @@
+/** The frame of the console's pages: navigation, style and security headers. */
+import type { Context } from 'hono'
+import { html, raw } from 'hono/html'
+import type { HtmlEscapedString } from 'hono/utils/html'
+import { NO_STORE } from '../../http/response-headers.ts'
+import { STYLE } from './style.ts'
+
+export type Markup = HtmlEscapedString | Promise<HtmlEscapedString>
+
+export const CONSOLE_PATH = '/-/console'
+
+export interface ConsolePage {
+  readonly title: string
+  /** The item of the navigation that is marked. */
+  readonly at?: string
+  readonly content: Markup | string
+  readonly status?: 200 | 400 | 401 | 403 | 404 | 405 | 413 | 422 | 429 | 500 | 503
+  readonly headers?: Readonly<Record<string, string>>
+  /** The page is loaded again after this time. */
+  readonly refreshSeconds?: number | undefined
+}
+
+export interface Visitor {
+  readonly subject: string
+  readonly issuer: string
+  readonly name?: string | undefined
+  readonly tenant?: string | undefined
+}
+
+const PAGES = [
+  ['', 'Overview'],
+  ['/decisions', 'Decisions'],
+  ['/callers', 'Callers'],
+  ['/policy', 'Policy'],
+] as const
+
+// Not escaped: the hash is of exactly this text.
+const sheet = raw(STYLE)
+let source: string | undefined
+
+async function styleSource(): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(STYLE))
+  source = `'sha256-${btoa(String.fromCharCode(...new Uint8Array(digest)))}'`
+  return source
+}
+
+/**
+ * Renders a page. It has no script. It loads nothing from other hosts, no other page can frame it, and its forms lead
+ * only to this gateway.
+ */
+export async function renderConsole(
+  c: Context,
+  { title, at, content, status = 200, headers = {}, refreshSeconds }: ConsolePage,
+  visitor: Visitor | undefined,
+): Promise<Response> {
+  const policy = [
+    "default-src 'none'",
+    `style-src ${source ?? (await styleSource())}`,
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ]
+  return c.html(
+    html`<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title} - Portcullis</title><style>${sheet}</style></head>
+<body><a class="skip" href="#main">Skip to the content</a>
+<header><a class="brand" href="${CONSOLE_PATH}">Portcullis</a>
+<nav aria-label="Console"><ul>${PAGES.map(
+      ([path, name]) =>
+        html`<li><a href="${CONSOLE_PATH}${path}"${name === at ? raw(' aria-current="page"') : ''}>${name}</a></li>`,
+    )}</ul></nav>
+${visitor && who(visitor)}</header>
+<main id="main" tabindex="-1"><h1>${title}</h1>
+${content}
+</main></body></html>
+`,
+    status,
+    {
+      ...NO_STORE,
+      'Content-Security-Policy': policy.join('; '),
+      'Referrer-Policy': 'same-origin',
+      'X-Content-Type-Options': 'nosniff',
+      'Cross-Origin-Opener-Policy': 'same-origin',
+      'Cross-Origin-Resource-Policy': 'same-origin',
+      ...(refreshSeconds !== undefined && { Refresh: String(refreshSeconds) }),
+      ...headers,
+    },
+  )
+}
+
+const who = ({ name, subject, issuer, tenant }: Visitor) =>
+  html`<p class="who"><span title="${subject} at ${issuer}">${name ?? subject}</span>${
+    tenant === undefined ? '' : html` <span class="tag">${tenant}</span>`
+  } <a href="/oauth/sign-out">Sign out</a></p>`
+
+/** Returns a path of the console with a query. Empty values are left out. */
+export function pathTo(
+  path: string,
+  query: Readonly<Record<string, string | undefined>> = {},
+): string {
+  const values = new URLSearchParams()
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined && value !== '') values.set(name, value)
+  return values.size === 0 ? CONSOLE_PATH + path : `${CONSOLE_PATH}${path}?${values}`
+}
+
+/** Renders a table, which scrolls in its own box on a narrow screen. */
+export const table = (
+  label: string,
+  columns: readonly string[],
+  rows: readonly (readonly (Markup | string | number)[])[],
+  empty = 'None.',
+): Markup =>
+  rows.length === 0
+    ? html`<p class="empty">${empty}</p>`
+    : html`<div class="scroll" role="region" aria-label="${label}" tabindex="0"><table>
+<thead><tr>${columns.map((column) => html`<th scope="col">${column}</th>`)}</tr></thead>
+<tbody>${rows.map((cells) => html`<tr>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`)}</tbody>
+</table></div>`
+
+/** Renders a time for people: UTC, without the day if that is clear from the column. */
+export const when = (time: string): Markup =>
+  html`<time datetime="${time}">${time.slice(0, 19).replace('T', ' ')}</time>`
