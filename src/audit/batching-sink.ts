@@ -39,7 +39,7 @@ export const SHED_EVENTS_PER_SECOND = 100
  */
 export function batchingAuditSink({
   transport,
-  now = Date.now,
+  now = () => Date.now(),
   sleep = sleepFor,
 }: BatchingSinkOptions): AuditSink {
   const batches = createBatches()

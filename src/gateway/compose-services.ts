@@ -107,7 +107,7 @@ export function composeServices(
   refuseUnusedSettings(environment, config, policy)
   const { publicUrl } = config
   const { AUDIT_DB: auditDb, AUDIT_QUEUE } = environment
-  const now = Date.now
+  const now = () => Date.now()
   const originOfUrl = publicOrigins(publicUrl)
   const publicOriginOf = (c: Context) => originOfUrl(c.req.raw.url, runtime.reportedOriginOf?.(c))
   const signingKeys = config.signingKeys?.keys ?? []

@@ -104,7 +104,7 @@ export function createGuarded(
   framework: Framework,
 ): Guarded {
   const issuers = checkedIssuers(options)
-  const now = Date.now
+  const now = () => Date.now()
   const { watch } = createBreakers({ now })
   const clients = isRedisClient(options.redis)
     ? connectClients(options.redis as RedisClient, { watch, now })

@@ -45,7 +45,7 @@ const REPEAT_ALARM_MS = 60_000
  * closes.
  */
 export function createBreakers({
-  now = Date.now,
+  now = () => Date.now(),
   alarm = (line) => console.error(JSON.stringify(line)),
 }: BreakersOptions = {}): Breakers {
   const list: Breaker[] = []

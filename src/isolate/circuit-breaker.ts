@@ -84,7 +84,7 @@ export function createCircuitBreaker({
   target,
   failures = DEFAULT_FAILURES,
   watch,
-  now = Date.now,
+  now = () => Date.now(),
   random = Math.random,
 }: CircuitBreakerOptions): CircuitBreaker {
   let state: BreakerState = 'closed'

@@ -82,7 +82,7 @@ export const admit = ({
   limits = [],
   strict = false,
   relation,
-  now = Date.now,
+  now = () => Date.now(),
 }: AdmitOptions) => {
   for (const limit of limits) checkLimit(limit)
   if (new Set(limits.map(({ name }) => name)).size < limits.length)

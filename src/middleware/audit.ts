@@ -68,7 +68,7 @@ export interface Audit {
 }
 
 /** Creates the stage, and what records later events of its requests. */
-export function createAudit({ sink, now = Date.now, newId = uuidV7 }: AuditOptions): Audit {
+export function createAudit({ sink, now = () => Date.now(), newId = uuidV7 }: AuditOptions): Audit {
   const dataCentreOf = createDataCentre()
 
   function createEvent(

@@ -27,7 +27,7 @@ export interface ProblemOptions {
 export function problemHandler({
   publicUrl,
   problemBaseUrl: baseUrl,
-  now = Date.now,
+  now = () => Date.now(),
 }: ProblemOptions = {}): ErrorHandler {
   const challengeParameter =
     publicUrl === undefined

@@ -28,7 +28,7 @@ const TIMINGS_PERMISSION = 'portcullis:timings:read'
  */
 export const serverTiming = ({
   authorizer,
-  now = Date.now,
+  now = () => Date.now(),
 }: ServerTimingOptions): MiddlewareHandler<Environment> => {
   const mayRead = new WeakMap<Principal, boolean>()
 

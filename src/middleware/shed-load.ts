@@ -35,7 +35,7 @@ export const shedLoad = ({
   maxConcurrentRequests,
   maxOpenResponses = Number.POSITIVE_INFINITY,
   openResponses,
-  now = Date.now,
+  now = () => Date.now(),
 }: ShedLoadOptions) => {
   if (!Number.isSafeInteger(maxConcurrentRequests) || maxConcurrentRequests < 1)
     throw new RangeError(

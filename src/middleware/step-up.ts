@@ -25,7 +25,7 @@ export interface StepUpOptions {
  * app.get('/payments', stepUp({ demand: { acr: ['mfa'], maxAgeSeconds: 300 } }), handler)
  * ```
  */
-export function stepUp({ demand, dpop = false, now = Date.now }: StepUpOptions) {
+export function stepUp({ demand, dpop = false, now = () => Date.now() }: StepUpOptions) {
   return createMiddleware(function stepUp(c, next) {
     const caller = callerOf(c, 'stepUp')
     if (caller === null) throw new Denied({ code: 'missing_token' })

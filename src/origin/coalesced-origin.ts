@@ -66,7 +66,7 @@ export interface CoalescedOrigin extends Origin {
  */
 export function coalescedOrigin({
   origin,
-  now = Date.now,
+  now = () => Date.now(),
 }: CoalescedOriginOptions): CoalescedOrigin {
   const calls = createSingleFlight<Outcome>({ now, leaseMs: LEASE_MS, heartbeatMs: HEARTBEAT_MS })
   /** Calls that may keep a response in memory. */

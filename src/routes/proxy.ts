@@ -168,7 +168,7 @@ export const proxy = ({
 }
 
 function endingAtExpiry(): StreamWatch {
-  const streams = createOpenStreams({ recheck: async () => [], now: Date.now })
+  const streams = createOpenStreams({ recheck: async () => [], now: () => Date.now() })
   return createStreamWatch({
     streams,
     terms: { recheckMs: 0, graceMs: 0, finishes: false },

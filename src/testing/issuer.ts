@@ -84,7 +84,7 @@ export async function createIssuer({
   issuer = 'https://issuer.test',
   audience = 'https://api.test',
   algorithm = 'ES256',
-  now = Date.now,
+  now = () => Date.now(),
 }: IssuerOptions = {}): Promise<Issuer> {
   const { privateKey, publicKey } = await generateKeyPair(algorithm, { extractable: true })
   const jwk = await exportJWK(publicKey)

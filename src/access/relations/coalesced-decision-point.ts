@@ -31,7 +31,7 @@ type Outcome = RelationAnswer | Unavailable
 export function coalescedDecisionPoint({
   decisionPoint,
   maxWaitMs,
-  now = Date.now,
+  now = () => Date.now(),
 }: CoalescedDecisionPointOptions): PolicyDecisionPoint {
   const calls = createSingleFlight<Outcome>({
     now,

@@ -40,7 +40,7 @@ export function createAssertionSigner({
   keys,
   issuer,
   audience,
-  now = Date.now,
+  now = () => Date.now(),
 }: AssertionSignerOptions): AssertionSigner {
   const signed = new WeakMap<
     Principal,

@@ -74,7 +74,7 @@ export function createDpopVerifier({
   publicUrl,
   nonceSecret,
   nonceRequired,
-  now = Date.now,
+  now = () => Date.now(),
 }: DpopVerifierOptions): DpopVerifier {
   if (nonceRequired && nonceSecret === undefined) {
     throw new Misconfigured('The policy', [

@@ -32,7 +32,7 @@ export interface KeySet {
 export function createInlineKeySet(
   jwks: JSONWebKeySet,
   algorithms: readonly Algorithm[],
-  now: () => number = Date.now,
+  now: () => number = () => Date.now(),
 ): KeySet {
   let ring: KeyRing | undefined
   let ignored: readonly IgnoredKey[] = []

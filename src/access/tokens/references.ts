@@ -35,7 +35,7 @@ export interface References {
  */
 export function createReferences({
   audience,
-  now = Date.now,
+  now = () => Date.now(),
   maxCachedBytes = DEFAULT_CACHED_REFERENCE_BYTES,
   tally = newTally(),
 }: ReferencesOptions): References {

@@ -59,7 +59,7 @@ export function createRefreshTokens({
   store,
   issuer,
   graceSeconds,
-  now = Date.now,
+  now = () => Date.now(),
 }: RefreshTokensOptions) {
   const graceMs = graceSeconds * 1000
 

@@ -68,7 +68,7 @@ interface Failure {
  * half open during the next attempt. Without a usable set, both refuse requests at once.
  */
 export function createRemoteKeySet(options: RemoteKeySetOptions): KeySet {
-  const { uri, now = Date.now, random = Math.random, report = log } = options
+  const { uri, now = () => Date.now(), random = Math.random, report = log } = options
   const source = createKeySetSource(options)
 
   let snapshot: Snapshot | undefined

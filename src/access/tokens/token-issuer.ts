@@ -44,7 +44,7 @@ export function createTokenIssuer({
   issuer,
   references,
   defaultTtlSeconds,
-  now = Date.now,
+  now = () => Date.now(),
 }: TokenIssuerOptions): TokenIssuer {
   refuseLife(defaultTtlSeconds)
 

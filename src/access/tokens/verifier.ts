@@ -71,7 +71,7 @@ interface TrustedIssuer {
 export function createTokenVerifier({
   issuers,
   ownIssuer,
-  now = Date.now,
+  now = () => Date.now(),
   maxCachedBytes,
   tally = newTally(),
   keySets,

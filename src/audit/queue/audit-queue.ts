@@ -69,7 +69,7 @@ export interface AuditQueue extends AuditTransport {
 export function createAuditQueue({
   queue,
   overflow,
-  now = Date.now,
+  now = () => Date.now(),
   newId = v7,
   sleep = sleepFor,
   warn = (line) => console.warn(line),

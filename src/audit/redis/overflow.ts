@@ -32,7 +32,7 @@ export interface AuditOverflowOptions {
 export function createAuditOverflow({
   redis,
   maxEvents = MAX_OVERFLOW_EVENTS,
-  now = Date.now,
+  now = () => Date.now(),
 }: AuditOverflowOptions): AuditOverflow {
   const keepBatch = createScript(KEEP_EVENTS_SCRIPT)
   const reportLost = createScript(REPORT_LOST_SCRIPT)

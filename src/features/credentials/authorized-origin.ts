@@ -34,7 +34,7 @@ const MIN_PAUSE_MS = 60_000
  */
 export function authorizedOrigin({
   credential,
-  now = Date.now,
+  now = () => Date.now(),
 }: AuthorizedOriginOptions): (origin: Origin) => Origin {
   let reportedAtMs = Number.NEGATIVE_INFINITY
 

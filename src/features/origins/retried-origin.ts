@@ -29,7 +29,7 @@ export function retriedOrigin({
   origin,
   max = 1,
   percent = DEFAULT_PERCENT,
-  now = Date.now,
+  now = () => Date.now(),
 }: RetriedOriginOptions): Origin {
   let saved = FIRST
   return {

@@ -38,7 +38,7 @@ export function createSpanExporter({
   url,
   headers = {},
   tally = { exported: 0, dropped: 0 },
-  now = Date.now,
+  now = () => Date.now(),
   sleep,
 }: SpanExporterOptions): SpanExporter {
   let gathered: Span[] = []

@@ -46,7 +46,7 @@ const SERVER_ERROR = 500
 export const traceRequests = ({
   exporter,
   publicOriginOf = originOfRequest(),
-  now = Date.now,
+  now = () => Date.now(),
 }: TraceRequestsOptions) =>
   createMiddleware<Environment>(async function traceRequests(c, next) {
     if (!traceOf(c).isSampled) return next()

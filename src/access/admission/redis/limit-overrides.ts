@@ -15,7 +15,7 @@ export const counterName = (keys: RedisKeys, limitKey: string): string => keys.l
 /** Creates the controls. `now` is in milliseconds since the epoch. */
 export function createLimitControls(
   redis: RedisConnection,
-  now: () => number = Date.now,
+  now: () => number = () => Date.now(),
 ): LimitControls {
   const { keys } = redis
   return {

@@ -15,7 +15,7 @@ import {
  */
 export function createReferenceStore(
   redis: RedisConnection,
-  now: () => number = Date.now,
+  now: () => number = () => Date.now(),
 ): ReferenceStore {
   return {
     async put(hash, record) {

@@ -36,7 +36,7 @@ interface Batch {
  */
 export function awaitedAuditSink({
   transport,
-  now = Date.now,
+  now = () => Date.now(),
   maxWaitMs = DEFAULT_MAX_WAIT_MS,
 }: AwaitedSinkOptions): AuditSink {
   const mayRecordShed = createWriteBudget(SHED_EVENTS_PER_SECOND, now)

@@ -55,7 +55,12 @@ interface Waiting {
  * spool, and removed after the queue has accepted them. So an event may be sent twice, with the same
  * id, but is not lost. Events of more than 7 days are removed and reported as lost.
  */
-export function openSpool({ directory, maxBytes, connect, now = Date.now }: SpoolOptions): Spool {
+export function openSpool({
+  directory,
+  maxBytes,
+  connect,
+  now = () => Date.now(),
+}: SpoolOptions): Spool {
   const stopping = new AbortController()
   let file: SpoolFile | undefined
   let reopenAtMs = 0

@@ -20,7 +20,7 @@ export interface SpoolingQueueOptions {
 export function spoolingQueue({
   queue,
   spool,
-  now = Date.now,
+  now = () => Date.now(),
 }: SpoolingQueueOptions): QueueBinding {
   /** 0: the queue works. */
   let probeAtMs = 0
