@@ -58,7 +58,11 @@ const SOURCES = [
       'examples/tutorial/portcullis.config.ts',
     ],
   ],
-  ['docs/migrate-from-jwt-middleware.md', 1, ['examples/migration/hono-jwk.ts']],
+  [
+    'docs/migrate-from-jwt-middleware.md',
+    2,
+    ['examples/migration/hono-jwk.ts', 'examples/guards/express.ts'],
+  ],
   ['docs/migrate-from-oauth2-proxy.md', 1, ['examples/migration/oauth2-proxy.ts']],
   ['docs/migrate-from-kong.md', 1, ['examples/migration/kong.ts']],
   [
