@@ -24,7 +24,7 @@ export const PAGES: readonly Pages[] = [
   },
   {
     text: 'Guides: inside an app',
-    pages: ['middleware', 'guards', 'testing', 'policy-tools', 'features'],
+    pages: ['middleware', 'guards', 'runtimes', 'testing', 'policy-tools', 'features'],
   },
   {
     text: 'Guides: control access',

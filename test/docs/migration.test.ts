@@ -84,6 +84,8 @@ describe('the app that replaces jwk() of Hono', () => {
       ISSUER: provider.url,
       UPSTASH_REDIS_REST_URL: redis.url,
       UPSTASH_REDIS_REST_TOKEN: redis.token,
+      // As the server of Node passes it.
+      incoming: { socket: { remoteAddress: '192.0.2.1' } },
     }
     const get = async (path: string, claims?: Readonly<Record<string, unknown>>) => {
       const common = { iss: provider.url, aud: 'https://notes.example.com', sub: 'alice' }

@@ -1,0 +1,24 @@
+/** Serves the guarded app on Bun or Deno, and prints its port. */
+import { app } from './guarded-app.ts'
+
+interface Runtimes {
+  readonly Bun?: {
+    serve(options: object): { readonly port: number }
+  }
+  readonly Deno?: {
+    serve(
+      options: object,
+      handle: (request: Request, info: { readonly remoteAddr: unknown }) => unknown,
+    ): { readonly addr: { readonly port: number } }
+  }
+}
+
+const { Bun, Deno } = globalThis as Runtimes
+const place = { hostname: '127.0.0.1', port: 0 }
+const port =
+  Bun?.serve({ ...place, fetch: (request: Request, server: object) => app.fetch(request, server) })
+    .port ??
+  Deno?.serve({ ...place, onListen() {} }, (request, { remoteAddr }) =>
+    app.fetch(request, { remoteAddr }),
+  ).addr.port
+console.log(`port ${port}`)

@@ -1,0 +1,200 @@
+/** The same probes of a guarded app on each runtime that `docs/runtimes.md` names as tested. */
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { EdgeVM } from '@edge-runtime/vm'
+import { build } from 'esbuild'
+import { handle as handleLambda, type LambdaContext } from 'hono/aws-lambda'
+import { handle as handleEdge } from 'hono/lambda-edge'
+import { handle as handleNetlify } from 'hono/netlify'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { createKey, ISSUER, mint, type TestKey } from '../harness/issuer.ts'
+import { ROOT } from '../harness/process.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { cloudFrontEvent, lambdaEvent } from '../hono/events.ts'
+import { app } from './guarded-app.ts'
+
+interface Sent {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+interface Answer {
+  readonly status: number
+  readonly body: string
+}
+
+type Send = (path: string, sent?: Sent) => Promise<Answer>
+
+interface Started {
+  readonly send: Send
+  /** The address that the guard must see. */
+  readonly address: string
+  stop?(): void
+}
+
+let redis: TestRedis
+let key: TestKey
+let folder: string
+let env: Record<string, string>
+
+beforeAll(async () => {
+  redis = await startTestRedis()
+  key = await createKey('idp')
+  folder = mkdtempSync(join(tmpdir(), 'portcullis-runtimes-'))
+  env = {
+    ISSUER,
+    JWKS: JSON.stringify({ keys: [key.publicJwk] }),
+    UPSTASH_REDIS_REST_URL: redis.url,
+    UPSTASH_REDIS_REST_TOKEN: redis.token,
+  }
+  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value)
+})
+
+afterAll(async () => {
+  vi.unstubAllEnvs()
+  await redis?.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const answerOf = async (response: Response): Promise<Answer> => ({
+  status: response.status,
+  body: await response.text(),
+})
+
+async function bundle(entry: string, format: 'esm' | 'iife'): Promise<string> {
+  const outfile = join(folder, `${format}.mjs`)
+  await build({
+    entryPoints: [join(ROOT, 'test/runtimes', entry)],
+    outfile,
+    bundle: true,
+    format,
+    globalName: 'guarded',
+    platform: 'neutral',
+    mainFields: ['module', 'main'],
+    conditions: ['import'],
+    logLevel: 'error',
+  })
+  return outfile
+}
+
+async function startProcess(command: string, before: readonly string[]): Promise<Started> {
+  const file = await bundle('guarded-server.ts', 'esm')
+  const child = spawn(join(ROOT, 'node_modules/.bin', command), [...before, file], {
+    env: { PATH: process.env.PATH ?? '', HOME: folder, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const port = await new Promise<string>((resolve, reject) => {
+    let printed = ''
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      printed += text
+      const [, found] = /port (\d+)/.exec(printed) ?? []
+      if (found !== undefined) resolve(found)
+    })
+    child.once('exit', () => reject(new Error(`${command} ended: ${printed}`)))
+  })
+  return {
+    send: async (path, sent) => answerOf(await fetch(`http://127.0.0.1:${port}${path}`, sent)),
+    address: '127.0.0.1',
+    stop: () => void child.kill('SIGKILL'),
+  }
+}
+
+const PLATFORM_ADDRESS = '192.0.2.7'
+
+const RUNTIMES: Readonly<Record<string, () => Promise<Started>>> = {
+  Bun: () => startProcess('bun', ['run']),
+  Deno: () => startProcess('deno', ['run', '--allow-net', '--allow-env']),
+  'AWS Lambda': async () => ({
+    address: PLATFORM_ADDRESS,
+    async send(path, sent) {
+      const event = lambdaEvent({ path, ...sent })
+      const answer: unknown = await handleLambda(app)(event as never, {} as LambdaContext)
+      const { statusCode, body } = answer as { statusCode: number; body: string }
+      return { status: statusCode, body }
+    },
+  }),
+  'Lambda@Edge': async () => ({
+    address: PLATFORM_ADDRESS,
+    async send(path, sent) {
+      const answer = await handleEdge(app)(cloudFrontEvent({ path, ...sent }) as never)
+      const { status, body = '' } = answer as { status: string; body?: string }
+      return { status: Number(status), body }
+    },
+  }),
+  Netlify: async () => ({
+    address: PLATFORM_ADDRESS,
+    send: async (path, sent) =>
+      answerOf(
+        await handleNetlify(app)(new Request(`https://api.test${path}`, sent), {
+          ip: PLATFORM_ADDRESS,
+        }),
+      ),
+  }),
+  'Vercel Edge': async () => {
+    const code = readFileSync(await bundle('guarded-app.ts', 'iife'), 'utf8')
+    const variables = { ...env, VERCEL: '1', VERCEL_REGION: 'fra1' }
+    const vm = new EdgeVM({
+      extend: (context) => Object.assign(context, { process: { env: variables } }),
+    })
+    vm.evaluate(code)
+    return {
+      address: PLATFORM_ADDRESS,
+      async send(path, sent = {}) {
+        const headers = { ...sent.headers, 'X-Real-IP': PLATFORM_ADDRESS }
+        const init = JSON.stringify({ ...sent, headers })
+        const url = JSON.stringify(`https://api.test${path}`)
+        return answerOf(await vm.evaluate(`guarded.app.fetch(new Request(${url}, ${init}))`))
+      },
+    }
+  },
+}
+
+test('the page names each runtime of the test, and these versions', () => {
+  const page = readFileSync(join(ROOT, 'docs/runtimes.md'), 'utf8')
+  const { devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+  for (const name of Object.keys(RUNTIMES)) expect(page).toContain(`| ${name} `)
+  for (const name of ['bun', 'deno'])
+    expect(page.toLowerCase()).toContain(`${name} ${devDependencies[name]}`)
+})
+
+describe.each(Object.entries(RUNTIMES))('a guarded app on %s', (name, start) => {
+  let started: Started
+
+  beforeAll(async () => {
+    started = await start()
+  })
+
+  afterAll(() => started?.stop?.())
+
+  test('decides as on the others, and knows the client', async () => {
+    const { send } = started
+    let tokens = 0
+    const bearer = async (roles: readonly string[]) => {
+      const claims = { sub: `${name}${tokens++}`, roles, aud: 'https://api.test' }
+      return { Authorization: `Bearer ${await mint(key, { claims })}` }
+    }
+    const forged = { 'X-Forwarded-For': '198.51.100.1', 'CF-Connecting-IP': '198.51.100.2' }
+    expect(await send('/open', { headers: forged })).toEqual({ status: 200, body: started.address })
+    const headers = await bearer(['reader'])
+    expect(await send('/notes', { headers })).toEqual({ status: 200, body: 'in' })
+    expect((await send('/notes')).status).toBe(401)
+    expect((await send('/notes', { headers: { Authorization: 'Bearer a.b.c' } })).status).toBe(401)
+
+    const json = { 'Content-Type': 'application/json' }
+    const post = async (body: string, roles: readonly string[]) =>
+      send('/notes', { method: 'POST', body, headers: { ...json, ...(await bearer(roles)) } })
+    expect((await post('{"text":"a"}', ['reader'])).status).toBe(403)
+    expect((await post('{"text":1}', ['writer'])).status).toBe(422)
+    expect(await post('{"text":"a"}', ['writer'])).toEqual({ status: 200, body: '{"text":"a"}' })
+
+    const limited = await bearer(['reader'])
+    expect((await send('/few', { headers: limited })).status).toBe(200)
+    expect((await send('/few', { headers: limited })).status).toBe(429)
+
+    expect((await send('/logout', { method: 'POST', headers })).status).toBe(204)
+    expect((await send('/notes', { headers })).status).toBe(401)
+  })
+})
