@@ -30,7 +30,7 @@ const provider = await listening((request) => issuer.fetch(request))
 issuer = await createIssuer({ issuer: provider.url, audience: 'https://notes.example.com' })
 const env = { ...process.env, ISSUER: provider.url }
 const { default: app } = await import(pathToFileURL(appFile))
-const api = await listening((request) => app.fetch(request, env))
+const api = await listening((request, connection) => app.fetch(request, { ...env, ...connection }))
 
 async function statusOf(method, path, { roles, body } = {}) {
   const headers = { 'content-type': 'application/json' }
