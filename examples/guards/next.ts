@@ -6,6 +6,7 @@ const guard = portcullis((env: Readonly<Record<string, string | undefined>>) => 
   issuers: [{ issuer: 'https://idp.example.com', audience: 'https://notes.example.com' }],
   redis: { url: env.UPSTASH_REDIS_REST_URL, token: env.UPSTASH_REDIS_REST_TOKEN },
   roles: { reader: ['notes:read'] },
+  // Safe only if a proxy in front overwrites this header. Otherwise a client chooses its address.
   clientAddress: (request) => request.headers.get('x-real-ip') ?? undefined,
 }))
 
