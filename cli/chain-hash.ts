@@ -125,7 +125,12 @@ export interface StoredBlock {
   readonly hash: string
   /** Fields separated by tabs: the public part, then for each personal part its salt and its values. */
   readonly lines: readonly string[]
-  /** The digest of what searches of the gateway read of the block. An exported block has none. */
+  /**
+   * A query by request id does not find requests in the block that began before, in milliseconds since
+   * the epoch. Absent or null: it finds all.
+   */
+  readonly start_ms?: number | null
+  /** The digest of what other searches of the gateway read of the block. An exported block has none. */
   readonly search?: string
 }
 

@@ -97,7 +97,9 @@ export const blockSchema = z.strictObject({
   hash: z.string(),
   /** The text of each event; see `docs/audit.md`. */
   lines: z.array(z.string()),
-  /** The digest of what searches read of the block, to compare with its events. */
+  /** A query by request id does not read the block for a request that began before. Null: of an earlier version. */
+  start_ms: z.optional(z.nullable(integer())),
+  /** The digest of what else searches read of the block, to compare with its events. */
   search: z.optional(z.string()),
 })
 

@@ -295,6 +295,7 @@ describeStores((start) => {
       ['terms = ids', 'the filter'],
       ['min_ms = min_ms + 1', 'the begin of its time'],
       ['max_ms = max_ms - 1', 'the end of its time'],
+      ['start_ms = start_ms + 1', 'when its requests began'],
       ['ids = terms', 'the ids of its events'],
     ])('reveals a block that queries do not find: %s', async (change) => {
       await append(some(300), 'blocks')

@@ -5,7 +5,7 @@ import type { AuditEvent } from '../event.ts'
 import { coveredBy, lineOf } from './line.ts'
 
 /** Events of a block may be this far apart, so that a search by time reads few blocks. */
-const MAX_SPAN_MS = 60_000
+export const MAX_SPAN_MS = 60_000
 /** Of the lines, so that a compressed block is far below the 1 MB that D1 binds. */
 const MAX_CHARACTERS = 400_000
 const MAX_EVENTS = 250

@@ -10,6 +10,8 @@ import { filterOf } from './terms.ts'
 export interface SearchColumns {
   readonly min_ms: number
   readonly max_ms: number
+  /** When the earliest request of the events began; `max_ms` if no event has the id of its request. */
+  readonly start_ms: number
   /** A Bloom filter; see {@link filterOf}. */
   readonly terms: Uint8Array
   /** 16 bytes for each event. */
@@ -37,20 +39,35 @@ const DAY_MS = 86_400_000
 
 export function searchColumnsOf(events: readonly AuditEvent[]): SearchColumns {
   const times = events.map(({ time }) => Date.parse(time))
+  const ids = events.flatMap(({ requestId }) => (requestId === '' ? [] : requestId))
+  const max_ms = Math.max(...times)
   return {
     min_ms: Math.min(...times),
-    max_ms: Math.max(...times),
+    max_ms,
+    start_ms: Math.min(max_ms, ...ids.map((id) => requestStart(id) || 0)),
     terms: filterOf(events),
     ids: idsOf(events),
     usage: usageOf(events),
   }
 }
 
+/** Leading characters of a UUIDv7 that encode milliseconds since the epoch, with the hyphen. */
+const UUID_TIME = /^([\da-f]{8})-([\da-f]{4})-/i
+
+/** Returns the milliseconds since the epoch that a request id contains (RFC 9562 section 5.7); otherwise `NaN`. */
+export function requestStart(requestId: string): number {
+  const [, high = '', low = ''] = UUID_TIME.exec(requestId) ?? []
+  return Number.parseInt(high + low, 16)
+}
+
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 
-/** Returns a digest of the columns as a database has them, whatever the order of the counts. */
+/**
+ * Returns a digest of the columns as a database has them, whatever the order of the counts. It does not
+ * cover `start_ms`, which blocks of before do not have.
+ */
 export async function searchDigest(
-  { min_ms, max_ms, terms, ids, usage }: SearchColumns,
+  { min_ms, max_ms, terms, ids, usage }: Omit<SearchColumns, 'start_ms'>,
   digest: Digest = sha256,
 ): Promise<string> {
   const counts = usage.map((one) => JSON.stringify(USAGE_NAMES.map((name) => one[name]))).sort()

@@ -1,5 +1,6 @@
 /** Queries the audit trail in D1, page by page. */
 
+import { requestStart } from '../blocks/search-columns.ts'
 import type { AuditLog, AuditPage, AuditQuery, TenantOfIssuers } from '../log.ts'
 import { STREAM_ENDED } from '../reason.ts'
 import { type AuditRow, eventOfRow } from './audit-row.ts'
@@ -18,8 +19,6 @@ const MAX_CLOCK_STEP_MS = 60_000
 const USUAL_REQUEST_MS = 10_000
 /** Events that follow the event of a request: one for the end of its stream. */
 const MAX_FOLLOWING = 20
-/** Leading characters of a UUIDv7 that encode milliseconds since the epoch, with the hyphen. */
-const UUID_TIME_CHARACTERS = 13
 
 /** Filters by the value of a column. Only those of subject, decision, route and key have an index. */
 const EQUAL = [
@@ -78,7 +77,7 @@ export function createAuditLog(db: AuditDatabase): AuditLog {
 
 function blockSearchOf(query: AuditQuery, within: TenantOfIssuers | undefined): BlockSearch {
   const { since, until, cursor, requestId } = query
-  const startedMs = startOf(requestId)
+  const startedMs = requestStart(requestId ?? '')
   const [begin, end] =
     requestId === undefined
       ? [0, Number.MAX_SAFE_INTEGER]
@@ -87,6 +86,7 @@ function blockSearchOf(query: AuditQuery, within: TenantOfIssuers | undefined): 
   return {
     query,
     within,
+    startedMs: requestId === undefined ? undefined : startedMs,
     period: {
       sinceMs: Math.max(begin, since === undefined ? begin : Date.parse(since)),
       untilMs: Math.min(end, until === undefined ? end : Date.parse(until)),
@@ -178,7 +178,7 @@ function selectionOf(query: AuditQuery, within: TenantOfIssuers | undefined): Se
     const isWhole = query.change.includes('.')
     where('instr(change, ?) > 0', `"action":${isWhole ? action : `${action.slice(0, -1)}.`}`)
   }
-  const startedMs = startOf(query.requestId)
+  const startedMs = requestStart(query.requestId ?? '')
   if (query.requestId !== undefined) {
     where('request_id = ?', query.requestId)
     if (query.cursor !== undefined) {
@@ -194,10 +194,6 @@ function selectionOf(query: AuditQuery, within: TenantOfIssuers | undefined): Se
   }
   return { conditions, values, startedMs }
 }
-
-/** Returns the milliseconds since the epoch that a request id contains; without one, `NaN`. */
-const startOf = (requestId = ''): number =>
-  Number.parseInt(requestId.slice(0, UUID_TIME_CHARACTERS).replace('-', ''), 16)
 
 /** Returns an SQL condition and its values. A reason without `:` matches every detail. */
 function matching(reason: string): [condition: string, ...bound: string[]] {

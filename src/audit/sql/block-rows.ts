@@ -16,11 +16,12 @@ export interface BlockRow extends Omit<Block, 'lines'> {
 export const BLOCK_COLUMNS = 'first_seq, last_seq, previous_hash, hash, events'
 
 const INSERT =
-  'INSERT INTO audit_blocks (first_seq, last_seq, min_ms, max_ms, previous_hash, hash, terms, ids, ' +
-  'events) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)'
+  'INSERT INTO audit_blocks (first_seq, last_seq, min_ms, max_ms, start_ms, previous_hash, hash, terms, ' +
+  'ids, events) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'
 // If another erasure has changed the events, `terms` becomes NULL, which its column does not accept.
 const REPLACE =
-  'UPDATE audit_blocks SET terms = CASE WHEN events = ?4 THEN ?1 END, events = ?2 WHERE first_seq = ?3'
+  'UPDATE audit_blocks SET terms = CASE WHEN events = ?4 THEN ?1 END, events = ?2, start_ms = ?5 ' +
+  'WHERE first_seq = ?3'
 const FORGET_USAGE = 'DELETE FROM audit_usage WHERE first_seq = ?'
 const IDS = 'SELECT ids FROM audit_blocks WHERE max_ms >= ? AND min_ms <= ?'
 
@@ -30,9 +31,9 @@ export async function insertBlock(
   { first_seq, last_seq, previous_hash, hash, lines }: Block,
   events: readonly AuditEvent[],
 ): Promise<AuditStatement[]> {
-  const { min_ms, max_ms, terms, ids, usage } = searchColumnsOf(events)
+  const { min_ms, max_ms, start_ms, terms, ids, usage } = searchColumnsOf(events)
   const values = [
-    ...[first_seq, last_seq, min_ms, max_ms, previous_hash, hash, terms, ids],
+    ...[first_seq, last_seq, min_ms, max_ms, start_ms, previous_hash, hash, terms, ids],
     await compressed(db, lines),
   ]
   return [db.prepare(INSERT).bind(...values), ...insertUsage(db, first_seq, usage)]
@@ -47,10 +48,10 @@ export async function replaceBlock(
   { first_seq, events: before }: BlockRow,
   lines: readonly string[],
 ): Promise<AuditStatement[]> {
-  const { terms, usage } = searchColumnsOf(lines.map(eventOfLine))
+  const { start_ms, terms, usage } = searchColumnsOf(lines.map(eventOfLine))
   const text = await compressed(db, lines)
   return [
-    db.prepare(REPLACE).bind(terms, text, first_seq, bytesOf(before)),
+    db.prepare(REPLACE).bind(terms, text, first_seq, bytesOf(before), start_ms),
     db.prepare(FORGET_USAGE).bind(first_seq),
     ...insertUsage(db, first_seq, usage),
   ]
@@ -59,12 +60,18 @@ export async function replaceBlock(
 const compressed = async ({ compression = STREAMS }: AuditDatabase, lines: readonly string[]) =>
   compression.compress(lines.join('\n'))
 
-export async function blockOf(
+/** Returns the lines of a block, joined by line feeds. */
+export const textOf = async (
   { compression = STREAMS }: AuditDatabase,
-  { events, ...row }: BlockRow,
-): Promise<Block> {
-  return { ...row, lines: (await compression.decompress(bytesOf(events))).split('\n') }
+  { events }: Pick<BlockRow, 'events'>,
+): Promise<string> => compression.decompress(bytesOf(events))
+
+export async function blockOf(db: AuditDatabase, row: BlockRow): Promise<Block> {
+  const { events: _, ...place } = row
+  return { ...place, lines: linesOf(await textOf(db, row)) }
 }
+
+export const linesOf = (text: string): readonly string[] => text.split('\n')
 
 /** Events of one id have one time, so they are in blocks that overlap in time. */
 const SPAN_MS = 60_000

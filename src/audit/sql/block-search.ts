@@ -1,18 +1,23 @@
 /** Searches the blocks of the audit trail: finds them by time and filter, and reads their events. */
+import { MAX_SPAN_MS } from '../blocks/block.ts'
 import { eventOfLine } from '../blocks/line.ts'
 import { term } from '../blocks/terms.ts'
 import type { AuditEvent } from '../event.ts'
 import type { AuditQuery, TenantOfIssuers } from '../log.ts'
-import { BLOCK_COLUMNS, type BlockRow, blockOf } from './block-rows.ts'
-import type { AuditDatabase } from './database.ts'
+import { linesOf, textOf } from './block-rows.ts'
+import type { AuditDatabase, Bytes } from './database.ts'
 import { mayContain } from './filter-condition.ts'
+import { isMissing } from './schema.ts'
 
-/** Blocks whose events one query reads. A page is shorter, and has a cursor, if more are left. */
+/** Events and blocks that one query reads, at most. A page is shorter, and has a cursor, if more are left. */
+const MAX_EVENTS = 12_500
 const MAX_BLOCKS = 200
 /** If so many contain the same time that the next page would read them again. */
 const MAX_OVERLAPPING_BLOCKS = 2_000
-/** Blocks whose filter one query reads: ten million events, but fewer of a gateway with little load. */
+/** Blocks whose filter one query reads: five million events, but fewer of a gateway with little load. */
 const MAX_FILTERS = 20_000
+/** The newest events are usually in the first block, and a second one shows that no other has newer ones. */
+const FIRST_READ = 2
 const BLOCKS_PER_READ = 10
 
 /** Times between which the events are, in milliseconds since the epoch. */
@@ -39,8 +44,18 @@ export interface BlockSearch {
   readonly query: AuditQuery
   readonly within: TenantOfIssuers | undefined
   readonly period: Period
+  /** When the request began that the query names. */
+  readonly startedMs: number | undefined
   readonly before: Place | undefined
   readonly limit: number
+}
+
+/** A row of `audit_blocks`, as far as a search reads it. */
+interface FoundBlock {
+  readonly first_seq: number
+  readonly last_seq: number
+  readonly max_ms: number
+  readonly events: Bytes
 }
 
 /**
@@ -50,61 +65,104 @@ export interface BlockSearch {
 export async function searchBlocks(
   db: AuditDatabase,
   search: BlockSearch,
-  maxBlocks = MAX_BLOCKS,
 ): Promise<BlockEventsFound> {
   const { query, within, period, before, limit } = search
-  const { sinceMs, untilMs } = period
-  const lastMs = Math.min(untilMs - 1, before?.ms ?? untilMs)
-  const times = [sinceMs, lastMs]
-  const [found, beyond] = await db.batch<{ first_seq: number; max_ms: number }>([
-    db.prepare(candidates(db, termsOf(query, within), maxBlocks)).bind(...times),
-    db.prepare(`SELECT max_ms FROM ${IN_ORDER} LIMIT 1 OFFSET ${MAX_FILTERS}`).bind(...times),
-  ])
-  const blocks = found?.results ?? []
-  const unreadMs = beyond?.results[0]?.max_ms
+  const lastMs = Math.min(period.untilMs - 1, before?.ms ?? period.untilMs)
+  const terms = termsOf(query, within)
+  const extent = await extentOf(db, search, { sinceMs: period.sinceMs, lastMs }, terms)
   const needles = needlesOf(query)
   const isWanted = matcherOf(query, within, period, before)
   let events: readonly AuditEvent[] = []
-  for (let at = 0; ; at += BLOCKS_PER_READ) {
-    const next = blocks[at]
-    const nextMs = next?.max_ms ?? unreadMs ?? Number.NEGATIVE_INFINITY
-    const certain = events.filter(({ time }) => Date.parse(time) > nextMs)
-    if (certain.length >= limit || nextMs === Number.NEGATIVE_INFINITY) return { events: certain }
-    if (next === undefined || at >= maxBlocks) {
-      if (nextMs + 1 < lastMs) return { events: certain, onlyAfterMs: nextMs }
-      if (next === undefined || maxBlocks === MAX_OVERLAPPING_BLOCKS)
-        throw new Error('too many blocks of the audit trail contain one time')
-      return searchBlocks(db, search, MAX_OVERLAPPING_BLOCKS)
-    }
-    const seqs = blocks.slice(at, at + BLOCKS_PER_READ).map(({ first_seq }) => first_seq)
+  let last: FoundBlock | undefined
+  let [eventsRead, blocksRead] = [0, 0]
+  for (;;) {
+    const size = last === undefined ? FIRST_READ : BLOCKS_PER_READ
+    const { sql, values } = nextBlocks(extent, last, size)
     const { results } = await db
-      .prepare(
-        `SELECT ${BLOCK_COLUMNS} FROM audit_blocks WHERE first_seq IN (${seqs.map(() => '?').join(', ')})`,
-      )
-      .bind(...seqs)
-      .all<BlockRow>()
-    const read = [...events]
-    for (const row of results)
-      for (const line of (await blockOf(db, row)).lines)
+      .prepare(sql)
+      .bind(...values)
+      .all<FoundBlock>()
+    const found = [...events]
+    for (const row of results) {
+      eventsRead += row.last_seq - row.first_seq + 1
+      const text = await textOf(db, row)
+      if (!needles.every((needle) => text.includes(needle))) continue
+      for (const line of linesOf(text))
         if (needles.every((needle) => line.includes(needle))) {
           const event = eventOfLine(line)
-          if (isWanted(event)) read.push(event)
+          if (isWanted(event)) found.push(event)
         }
-    events = newestFirst(read).slice(0, limit)
+    }
+    events = newestFirst(found).slice(0, limit)
+    blocksRead += results.length
+    last = results.at(-1)
+    const isEnd = results.length < size
+    const nextMs = isEnd || last === undefined ? extent.unreadMs : last.max_ms
+    const certain = events.filter(({ time }) => Date.parse(time) > nextMs)
+    if (certain.length >= limit || nextMs === Number.NEGATIVE_INFINITY) return { events: certain }
+    const isShort = isEnd || eventsRead >= MAX_EVENTS || blocksRead >= MAX_BLOCKS
+    if (isShort && nextMs + 1 < lastMs) return { events: certain, onlyAfterMs: nextMs }
+    if (isEnd || blocksRead >= MAX_OVERLAPPING_BLOCKS)
+      throw new Error('too many blocks of the audit trail contain one time')
   }
 }
 
-const IN_ORDER =
-  'audit_blocks WHERE max_ms >= ? AND min_ms <= ? ORDER BY max_ms DESC, first_seq DESC'
+/** The blocks that a search may read, and their values. */
+interface Extent {
+  readonly condition: string
+  readonly values: readonly number[]
+  /** The latest time of the blocks before them, whose filters the search does not read. */
+  readonly unreadMs: number
+}
 
-/** Returns the query of the newest blocks that may contain all terms. */
-function candidates(db: AuditDatabase, terms: readonly string[], maxBlocks: number): string {
-  if (terms.length === 0) return `SELECT first_seq, max_ms FROM ${IN_ORDER} LIMIT ${maxBlocks + 1}`
-  return (
-    `SELECT first_seq, max_ms FROM (SELECT first_seq, max_ms, terms FROM ${IN_ORDER} ` +
-    `LIMIT ${MAX_FILTERS}) AS newest WHERE ${terms.map((one) => mayContain(db, one)).join(' AND ')} ` +
-    `ORDER BY max_ms DESC, first_seq DESC LIMIT ${maxBlocks + 1}`
-  )
+const NEWEST_FIRST = 'ORDER BY max_ms DESC, first_seq DESC'
+
+/** Returns the newest blocks that may contain all terms. */
+async function extentOf(
+  db: AuditDatabase,
+  { startedMs }: BlockSearch,
+  { sinceMs, lastMs }: { readonly sinceMs: number; readonly lastMs: number },
+  terms: readonly string[],
+): Promise<Extent> {
+  const times = 'max_ms >= ? AND max_ms <= ? AND min_ms <= ?'
+  const bounds = [lastMs + MAX_SPAN_MS, lastMs]
+  async function beyond(condition: string, values: readonly number[]): Promise<Extent> {
+    const all = [sinceMs, ...bounds, ...values]
+    const unreadMs = await db
+      .prepare(
+        `SELECT max_ms FROM audit_blocks WHERE ${times}${condition} ${NEWEST_FIRST} LIMIT 1 OFFSET ${MAX_FILTERS}`,
+      )
+      .bind(...all)
+      .first<number>('max_ms')
+    const filters = terms.map((one) => ` AND ${mayContain(db, one)}`).join('')
+    return {
+      condition: times + condition + filters,
+      values: unreadMs === null ? all : [unreadMs, ...bounds, ...values],
+      unreadMs: unreadMs ?? Number.NEGATIVE_INFINITY,
+    }
+  }
+  if (startedMs === undefined) return beyond('', [])
+  try {
+    return await beyond(' AND (start_ms IS NULL OR start_ms <= ?)', [startedMs])
+  } catch (error) {
+    // The consumer has not migrated the database yet.
+    if (isMissing(error)) return beyond('', [])
+    throw error
+  }
+}
+
+/** Returns the query of the next blocks of a search. */
+function nextBlocks({ condition, values }: Extent, last: FoundBlock | undefined, size: number) {
+  const [further, place] =
+    last === undefined
+      ? ['', []]
+      : [' AND (max_ms, first_seq) < (?, ?)', [last.max_ms, last.first_seq]]
+  return {
+    sql:
+      'SELECT first_seq, last_seq, max_ms, events FROM audit_blocks ' +
+      `WHERE ${condition}${further} ${NEWEST_FIRST} LIMIT ${size}`,
+    values: [...values, ...place],
+  }
 }
 
 const newestFirst = (events: readonly AuditEvent[]): readonly AuditEvent[] =>
@@ -133,7 +191,15 @@ const FIELDS = [
 export function needlesOf(query: AuditQuery): readonly string[] {
   const { subject, client, tenant, address, route, host, origin, key, requestId, decision } = query
   const values = [subject, client, tenant, address, route, host, origin, key, requestId, decision]
-  return values.flatMap((value) => (value === undefined ? [] : JSON.stringify(value)))
+  const { status, reason, observed, tool, change } = query
+  return [
+    ...[...values, tool].flatMap((value) => (value === undefined ? [] : JSON.stringify(value))),
+    ...(status === undefined ? [] : [`"status":${status}`]),
+    // What follows the beginning of a value depends on the value.
+    ...[reason, observed, change].flatMap((value) =>
+      value === undefined ? [] : JSON.stringify(value).slice(0, -1),
+    ),
+  ]
 }
 
 export function matcherOf(

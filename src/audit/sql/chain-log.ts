@@ -33,7 +33,11 @@ const NEAR =
   `first_seq > ?1 AND (first_seq <= ?1 + ${EVENTS_OF_BLOCKS} OR first_seq = (` +
   'SELECT first_seq FROM audit_blocks WHERE first_seq > ?1 ORDER BY first_seq LIMIT 1)) ' +
   `ORDER BY first_seq LIMIT ${MAX_BLOCKS}`
-const BLOCKS = `SELECT ${BLOCK_COLUMNS}, min_ms, max_ms, terms, ids FROM audit_blocks WHERE ${NEAR}`
+const blocksWith = (start: string) =>
+  `SELECT ${BLOCK_COLUMNS}, min_ms, max_ms, ${start}, terms, ids FROM audit_blocks WHERE ${NEAR}`
+const BLOCKS = blocksWith('start_ms')
+/** For a database of before, which a consumer has not migrated yet. */
+const BLOCKS_WITHOUT_START = blocksWith('NULL AS start_ms')
 /** Shows whether a next page has blocks. */
 const NEXT_BLOCKS =
   'SELECT first_seq FROM audit_blocks WHERE first_seq > ?1 AND first_seq > coalesce((' +
@@ -42,7 +46,7 @@ const NEXT_BLOCKS =
 const USAGE =
   'SELECT * FROM audit_usage WHERE first_seq > ?1 AND first_seq <= coalesce((' +
   `SELECT max(last_seq) FROM (SELECT last_seq FROM audit_blocks WHERE ${NEAR}) AS near), 0)`
-/** For a database of before, which a consumer has not migrated yet. */
+/** For one of a time before the blocks. */
 const NO_BLOCKS = 'SELECT seq FROM audit_heads WHERE seq < 0'
 
 /** Creates a {@link ChainLog}. A page is a consistent snapshot. Fails as {@link withinQuery} does. */
@@ -61,12 +65,15 @@ export function createChainLog(db: AuditDatabase): ChainLog {
           ...(after === 0 ? [db.prepare(UNCHAINED).bind(PARTITION)] : []),
         ])
       async function work() {
-        try {
-          return await read([BLOCKS, NEXT_BLOCKS, USAGE].map((sql) => db.prepare(sql).bind(after)))
-        } catch (error) {
-          if (!isMissing(error)) throw error
-          return read(Array(3).fill(db.prepare(NO_BLOCKS)))
-        }
+        for (const blocks of [BLOCKS, BLOCKS_WITHOUT_START])
+          try {
+            return await read(
+              [blocks, NEXT_BLOCKS, USAGE].map((sql) => db.prepare(sql).bind(after)),
+            )
+          } catch (error) {
+            if (!isMissing(error)) throw error
+          }
+        return read(Array(3).fill(db.prepare(NO_BLOCKS)))
       }
       return pageOf(db, await withinQuery(work, []), limit)
     },
@@ -75,15 +82,19 @@ export function createChainLog(db: AuditDatabase): ChainLog {
 
 /** A row of a block with what searches read of it. */
 type SearchedRow = BlockRow &
-  Pick<SearchColumns, 'min_ms' | 'max_ms'> & { readonly terms: Bytes; readonly ids: Bytes }
+  Pick<SearchColumns, 'min_ms' | 'max_ms'> & {
+    readonly start_ms: number | null
+    readonly terms: Bytes
+    readonly ids: Bytes
+  }
 type UsageRow = UsageCount & { readonly first_seq: number }
 
 /** Returns a block with a digest of what searches read of it. */
 async function withSearch(db: AuditDatabase, row: SearchedRow, usage: readonly UsageRow[]) {
-  const { min_ms, max_ms, terms, ids, ...block } = row
+  const { min_ms, max_ms, start_ms, terms, ids, ...block } = row
   const columns = { min_ms, max_ms, terms: bytesOf(terms), ids: bytesOf(ids), usage }
   const { lines, ...place } = await blockOf(db, block)
-  return { ...place, lines: [...lines], search: await searchDigest(columns) }
+  return { ...place, lines: [...lines], start_ms, search: await searchDigest(columns) }
 }
 
 async function pageOf(

@@ -1,0 +1,131 @@
+/** How much of the trail a query reads. */
+import { v7 } from 'uuid'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import { createCheckpointSealer } from '../../../src/audit/chain.ts'
+import type { AuditEvent } from '../../../src/audit/event.ts'
+import { auditQuerySchema } from '../../../src/audit/log.ts'
+import { insertAuditEvents } from '../../../src/audit/sql/audit-chain.ts'
+import { createAuditLog } from '../../../src/audit/sql/audit-events.ts'
+import { MIGRATIONS } from '../../../src/audit/sql/migrations.generated.ts'
+import { withSchema } from '../../../src/audit/sql/schema.ts'
+import { databaseOver, type RunStatements } from '../../../src/runtimes/node/audit/database.ts'
+import { openDatabase } from '../../../src/runtimes/node/audit/open-database.ts'
+import { anEvent } from '../event.ts'
+
+const T0 = Date.parse('2026-01-01T00:00:00.000Z')
+const seal = createCheckpointSealer([])
+const file = await openDatabase('sqlite::memory:')
+let blocksRead = 0
+const run: RunStatements = async (statements) => {
+  const all = await file.run(statements)
+  for (const { results } of all)
+    blocksRead += results.filter((row) => Object.hasOwn(row as object, 'events')).length
+  return all
+}
+const db = databaseOver({ ...file, run })
+const sql = (text: string) => db.prepare(text)
+afterAll(() => file.close())
+
+/** Returns the event of a request that began `tookMs` before. */
+function at(index: number, tookMs = 40, different: Partial<AuditEvent> = {}): AuditEvent {
+  const ms = T0 + index * 1_000
+  return anEvent({
+    id: v7({ msecs: ms, seq: index }),
+    requestId: v7({ msecs: ms - tookMs }),
+    time: new Date(ms).toISOString(),
+    ...different,
+  })
+}
+const by = (index: number, subject: string) =>
+  at(index, 40, { actor: { ...anEvent().actor, subject } })
+
+/** Appends blocks of `size` events. */
+async function append(events: readonly AuditEvent[], size = 2) {
+  await withSchema(db, MIGRATIONS, async () => {
+    for (let from = 0; from === 0 || from < events.length; from += size)
+      await insertAuditEvents(db, events.slice(from, from + size), { seal, nowMs: T0 })
+  })
+}
+
+async function read(query: Readonly<Record<string, string>>) {
+  blocksRead = 0
+  const page = await createAuditLog(db).query(auditQuerySchema.parse({ limit: '20', ...query }))
+  return { ...page, blocksRead }
+}
+
+/** Makes filters say yes to everything, as they do to one value in a thousand. */
+const answerAll = () => sql("UPDATE audit_blocks SET terms = X'ff'").run()
+
+beforeEach(async () => {
+  await append([])
+  await db.batch(
+    ['blocks', 'usage', 'heads', 'checkpoints'].map((table) => sql(`DELETE FROM audit_${table}`)),
+  )
+})
+
+describe('a query by request id', () => {
+  test('reads only blocks with requests that had begun, whatever their filters say', async () => {
+    const events = Array.from({ length: 100 }, (_, index) => at(index * 61))
+    await append(events, 1)
+    await answerAll()
+    for (const index of [0, 51, 99]) {
+      const requestId = events[index]?.requestId ?? ''
+      const found = await read({ requestId })
+      expect(found).toMatchObject({ events: [{ requestId }] })
+      expect(found.blocksRead).toBeLessThanOrEqual(2)
+    }
+  })
+
+  test('finds the event of its response and, an hour later, that of the end of its stream', async () => {
+    const requestId = v7({ msecs: T0 })
+    const begin = at(1, 0, { requestId })
+    const end = at(3_500, 0, { requestId, reason: 'stream_ended:banned:subject' })
+    const others = Array.from({ length: 100 }, (_, index) => at(10 + index * 34))
+    await append([begin, ...others, end])
+    const found = await read({ requestId })
+    expect(found.events).toEqual([end, begin])
+    expect(found.blocksRead).toBeLessThanOrEqual(3)
+  })
+
+  test('reads blocks of before, which do not say when their requests began', async () => {
+    const events = Array.from({ length: 20 }, (_, index) => at(index))
+    await append(events)
+    await sql('UPDATE audit_blocks SET start_ms = NULL').run()
+    const requestId = events[7]?.requestId ?? ''
+    expect(await read({ requestId })).toMatchObject({ events: [{ requestId }] })
+  })
+
+  test('works on a database that no consumer has migrated yet', async () => {
+    const events = Array.from({ length: 20 }, (_, index) => at(index))
+    await append(events)
+    await sql('DROP INDEX audit_blocks_by_start').run()
+    await sql('ALTER TABLE audit_blocks DROP COLUMN start_ms').run()
+    const requestId = events[7]?.requestId ?? ''
+    expect(await read({ requestId })).toMatchObject({ events: [{ requestId }] })
+    await sql("DELETE FROM d1_migrations WHERE name LIKE '0013%'").run()
+  })
+})
+
+describe('a page', () => {
+  test('of the newest events reads few blocks', async () => {
+    await append(Array.from({ length: 200 }, (_, index) => at(index)))
+    const found = await read({ limit: '3' })
+    expect(found.events).toHaveLength(3)
+    expect(found.blocksRead).toBeLessThanOrEqual(12)
+    expect((await read({ limit: '1' })).blocksRead).toBe(2)
+  })
+
+  test('reads at most 50 full blocks, and the next page continues behind them', async () => {
+    const events = Array.from({ length: 70 * 250 }, (_, index) =>
+      by(index / 10, index === 7 ? 'rare' : 'other'),
+    )
+    await append(events, 250)
+    await answerAll()
+    const first = await read({ subject: 'rare' })
+    expect(first).toMatchObject({ events: [], cursor: expect.any(String) })
+    expect(first.blocksRead).toBeLessThanOrEqual(60)
+    const next = await read({ subject: 'rare', cursor: first.cursor ?? '' })
+    expect(next).toMatchObject({ events: [events[7]] })
+    expect(next.blocksRead).toBeLessThanOrEqual(30)
+  })
+})
