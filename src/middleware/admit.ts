@@ -136,7 +136,11 @@ export const admit = ({
     c.set('portcullis.rateLimits', verdict.limits)
     c.set('portcullis.uncountedLimits', verdict.uncounted)
     for (const denial of verdict.observed) observe(c, reasonOfDenial(denial))
-    if (verdict.denial !== undefined) throw new Denied(verdict.denial)
+    if (verdict.denial !== undefined) {
+      // A slot is taken while the store finds out that a session has ended.
+      await Promise.all(verdict.limits.map(({ slot }) => slot?.release()))
+      throw new Denied(verdict.denial)
+    }
     pending?.check?.passed()
     const { limits: reported, renewal } = verdict
     if (renewal !== undefined) waitUntilOf(c)(renewal())
