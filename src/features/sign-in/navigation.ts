@@ -2,8 +2,10 @@
 import type { Received } from '../../access/tokens/token-cookie.ts'
 
 const HTML = /\btext\/html\b/i
+/** Longer than that of any browser. This runs before every guard. */
+const MAX_ACCEPT_CHARACTERS = 1_024
 /** A range that the client does not accept (RFC 9110 section 12.4.2). */
-const REFUSED_HTML = /\btext\/html[^,]*;\s*q=0(?:\.0{0,3})?\s*(?:[,;]|$)/i
+const REFUSED = /;\s*q=0(?:\.0{0,3})?\s*(?:;|$)/i
 
 /**
  * Reports whether a browser loads a page, in a window and not in a frame. Browsers that do not send
@@ -24,5 +26,6 @@ export function isShown(received: Received): boolean {
   if (received.get('sec-fetch-mode') !== 'navigate') return false
   if ((received.get('sec-fetch-dest') ?? 'document') !== 'document') return false
   const accept = received.get('accept') ?? ''
-  return HTML.test(accept) && !REFUSED_HTML.test(accept)
+  if (accept.length > MAX_ACCEPT_CHARACTERS) return false
+  return accept.split(',').some((range) => /^\s*text\/html\b/i.test(range) && !REFUSED.test(range))
 }

@@ -89,6 +89,10 @@ describe.each(RUNTIMES)('a refused navigation on %s', (runtime) => {
     ['a client without Sec-Fetch-Mode', { accept: 'text/html' }],
     ['a client that takes anything', { 'sec-fetch-mode': 'navigate', accept: '*/*' }],
     ['a client that refuses HTML', { ...NAVIGATION, accept: 'text/html;q=0, application/json' }],
+    [
+      'a client with a long list of types',
+      { ...NAVIGATION, accept: `text/html${' ;'.repeat(600)}` },
+    ],
     ['a client that names no type', { 'sec-fetch-mode': 'navigate' }],
   ]
   test.each(OF_PROGRAMS)('is a problem document for %s', async (_name, headers) => {
