@@ -16,7 +16,8 @@ import { addressGroup } from '../../middleware/client-address.ts'
 import { type AdminCall, adminGroup } from '../../routes/admin/call.ts'
 import type { CallFrame } from '../../routes/admin/frame.ts'
 import { createdByName, requireConfigured, time, timeOf } from '../../routes/admin/input.ts'
-import { confinedTo, listedFor, type TenantScope } from '../../routes/admin/tenant.ts'
+import { type OperatorCall, permissionOf } from '../../routes/admin/permissions.ts'
+import { confinedTo, listedFor, refuseTenant, type TenantScope } from '../../routes/admin/tenant.ts'
 import { resolvePeriod } from '../../routes/admin/usage-period.ts'
 import { describe } from '../../validators/checks.ts'
 import { name } from '../../validators/names.ts'
@@ -88,8 +89,10 @@ export const callerView = z.strictObject({
     .check(describe('browser sessions of a subject; null for operators with a tenant')),
   events: z
     .nullable(z.array(auditEventSchema))
-    .check(describe('the newest decisions; null: the gateway has no audit database')),
-  isComplete: z.boolean().check(describe('false: a list has more than was read')),
+    .check(describe('the newest decisions; null: no audit database, or no permission')),
+  isComplete: z
+    .boolean()
+    .check(describe('false: a list has more than was read, or needs another permission')),
 })
 export type CallerView = z.infer<typeof callerView>
 
@@ -141,7 +144,10 @@ export function consoleCalls(parts: FeatureParts): (frame: CallFrame) => readonl
         description: 'With the defaults filled in. It contains no secret.',
         response: 'The policy of this gateway.',
         reply: () => policyView,
-        handle: () => policyViewOf(parts),
+        handle({ scope }) {
+          refuseTenant(scope)
+          return policyViewOf(parts)
+        },
       }),
       call({
         method: 'GET',
@@ -171,7 +177,8 @@ export function consoleCalls(parts: FeatureParts): (frame: CallFrame) => readonl
         summary: 'Read what is known of a caller',
         description:
           'The bans, revocations, overrides, API keys, sessions and newest decisions of a subject, a client, an ' +
-          'address or an API key (its id). Operators with a tenant see what concerns their tenant.',
+          'address or an API key (its id). Each part needs the permission of its own list as well: without it, the ' +
+          'part is empty. Operators with a tenant see what concerns their tenant.',
         query: callerQuery,
         response: 'What is known of the caller.',
         reply: () => callerView,
@@ -183,11 +190,18 @@ export function consoleCalls(parts: FeatureParts): (frame: CallFrame) => readonl
             issuers: each.issuers ?? [],
           }))
           const isOf = (of: string | undefined) => of === kind
+          const isPermitted = (permission: OperatorCall) =>
+            frame.authorizer(scope.operator, permissionOf(permission))
           let isComplete = true
           async function all<Item extends Listed>(
+            permission: OperatorCall,
             list: (page: PageQuery, filter?: ListFilter<Item>) => Promise<Page<Item>>,
             isWanted: (item: Item) => boolean,
           ): Promise<readonly Item[]> {
+            if (!isPermitted(permission)) {
+              isComplete = false
+              return []
+            }
             const found: Item[] = []
             let cursor: string | undefined
             for (let page = 0; page < MAX_PAGES; page += 1) {
@@ -210,15 +224,22 @@ export function consoleCalls(parts: FeatureParts): (frame: CallFrame) => readonl
             if (found.cursor !== undefined) isComplete = false
             return found.items
           }
+          const readsKeys = isPermitted('api-keys:list')
+          if (!readsKeys) isComplete = false
           const [banned, revoked, overridden, ofSubject, own, known, page] = await Promise.all([
-            all(bans.list, (ban) => isOf(ban.kind) && ban.value === value),
-            all(revocations.list, (each) => revokes(each.kind, kind) && each.value === value),
+            all('bans:list', bans.list, (ban) => isOf(ban.kind) && ban.value === value),
             all(
+              'revocations:list',
+              revocations.list,
+              (each) => revokes(each.kind, kind) && each.value === value,
+            ),
+            all(
+              'limits:list',
               overrides.list,
               (each) => limitedBy(parts, each.limit) === kind && each.value === value,
             ),
-            kind === 'subject' ? keysOf(value, within?.tenant) : [],
-            kind === 'key' ? apiKeys.find(value) : undefined,
+            kind === 'subject' && readsKeys ? keysOf(value, within?.tenant) : [],
+            kind === 'key' && readsKeys ? apiKeys.find(value) : undefined,
             kind !== 'subject' || within !== undefined
               ? undefined
               : Promise.all(
@@ -229,7 +250,9 @@ export function consoleCalls(parts: FeatureParts): (frame: CallFrame) => readonl
                     })),
                   ),
                 ),
-            auditLog?.query({ [kind]: value, limit: EVENTS }, within),
+            isPermitted('audit:read')
+              ? auditLog?.query({ [kind]: value, limit: EVENTS }, within)
+              : undefined,
           ])
           const isVisible =
             own !== undefined && (within === undefined || own.tenant === within.tenant)

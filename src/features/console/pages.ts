@@ -85,7 +85,13 @@ export function consolePages(
     const permission = call?.route.permission
     if (call?.invoke === undefined || caller === null || permission === undefined) return undefined
     if (!authorizer(caller, permission)) return undefined
-    return z.parse(schema, await call.invoke(c, input))
+    try {
+      return z.parse(schema, await call.invoke(c, input))
+    } catch (error) {
+      // Such as a call that no operator of a tenant may make.
+      if (error instanceof Denied && error.denial.code === 'permission_missing') return undefined
+      throw error
+    }
   }
 
   /** As {@link read}. Undefined as well without an audit database, which the page says. */
@@ -257,7 +263,7 @@ export function consolePages(
         headers,
         content: asksForLogin
           ? html`<p>This needs a newer or stronger sign-in. Nothing was changed.</p>
-<p><a href="${signInPath({ returnPath: CONSOLE_PATH, prompt: 'login', ...authentication })}">Sign in</a></p>`
+<p><a href="${signInPath({ returnPath: CONSOLE_PATH, prompt: 'login', ...(denial.demand ?? authentication) })}">Sign in</a></p>`
           : html`<p>${detail}</p>
 <p>Code: <code>${code}</code></p><p><a href="${CONSOLE_PATH}">Overview</a></p>`,
       }),

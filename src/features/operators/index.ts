@@ -84,13 +84,14 @@ export function operators(options: OperatorsOptions = {}): Feature {
       const people = sessions === true ? {} : sessions
       return {
         calls() {
+          const peopleDemand = people === false ? undefined : people.authentication
           const acceptPeople = people === false ? undefined : peopleOf(parts, people)
           return [
             ...GROUPS,
             ...parts
               .contributed()
               .contributions.flatMap(({ operatorCalls }) => operatorCalls ?? []),
-          ].flatMap((callsOf) => callsOf({ ...context, acceptPeople }))
+          ].flatMap((callsOf) => callsOf({ ...context, acceptPeople, peopleDemand }))
         },
       }
     },

@@ -55,9 +55,10 @@ export function peopleOf(
       : { ...reading, admitted: [requireMainHost, ...reading.admitted] }
 }
 
+/** Another login at that host would not help, so the answer leads to none. */
 const requireMainHost: MiddlewareHandler = function requireMainHost(c, next) {
   if (callerOf(c, 'requireMainHost')?.signIn?.host !== undefined)
-    throw new Denied({ code: 'sign_in_required', check: 'host' })
+    throw new Denied({ code: 'not_found' })
   return next()
 }
 

@@ -2,6 +2,7 @@
 import type { Context, MiddlewareHandler } from 'hono'
 import * as z from 'zod/mini'
 import type { Principal } from '../../access/principal.ts'
+import { unmetByCaller } from '../../access/tokens/login.ts'
 import { Denied } from '../../errors.ts'
 import type { ChangeVariables } from '../../middleware/audit.ts'
 import { bodyOf, callerOf, type GatewayVariables, recordField } from '../../middleware/context.ts'
@@ -9,6 +10,7 @@ import type { Readmission } from '../../middleware/readmit.ts'
 import { readWhole, validate } from '../../middleware/validate.ts'
 import type { PolicyRoute } from '../../policy/policy.ts'
 import { completeRoute } from '../../policy/route.ts'
+import type { LoginDemand } from '../../problems/step-up.ts'
 import type { Operation } from '../operation.ts'
 import type { CallerStages, CallFrame } from './frame.ts'
 import { type FeaturePermission, type OperatorCall, permissionOf } from './permissions.ts'
@@ -83,6 +85,12 @@ export interface CallInput {
   readonly body?: unknown
 }
 
+/** The stages of the call itself have not run. Tokens are not affected. */
+function requireLogin(operator: Principal, demand: LoginDemand, nowMs: number): void {
+  if (operator.signIn !== undefined && unmetByCaller(operator, demand, nowMs) !== undefined)
+    throw new Denied({ code: 'sign_in_required', check: 'step_up', demand })
+}
+
 export type CallGroup = (frame: CallFrame) => readonly AdminCall[]
 
 const ADMIN_PATH = '/-/admin'
@@ -99,7 +107,12 @@ export function adminGroup(
     tenantIssuers,
     admitAgain,
     acceptPeople,
-  }: Pick<CallFrame, 'operatorLimits' | 'tenantIssuers' | 'admitAgain' | 'acceptPeople'>,
+    peopleDemand,
+    now,
+  }: Pick<
+    CallFrame,
+    'operatorLimits' | 'tenantIssuers' | 'admitAgain' | 'acceptPeople' | 'peopleDemand' | 'now'
+  >,
 ) {
   return function adminCall<
     Params extends z.core.$ZodObject | undefined = undefined,
@@ -137,7 +150,10 @@ export function adminGroup(
         input: { ...parameters, ...(body && !bodyOptional && { body }) },
         maxBodyBytes: body === undefined ? 0 : MAX_BODY_BYTES,
       }),
-      invoke: async (c, { params = {}, query = {}, body }) => run(c, { params, query, body }),
+      async invoke(c, { params = {}, query = {}, body }) {
+        if (changes && peopleDemand !== undefined) requireLogin(operatorOf(c), peopleDemand, now())
+        return run(c, { params, query, body })
+      },
       ...(acceptPeople && { stages: acceptPeople(changes) }),
       handlers: [
         ...(body === undefined ? [refuseBody] : []),

@@ -4,6 +4,7 @@ import type { Authorizer } from '../../access/permissions.ts'
 import type { TokenSources } from '../../access/tokens/token-sources.ts'
 import type { Readmission } from '../../middleware/readmit.ts'
 import type { PolicyLimit } from '../../policy/policy.ts'
+import type { LoginDemand } from '../../problems/step-up.ts'
 
 /** The stages that accept other callers than those with a token. */
 export interface CallerStages {
@@ -30,6 +31,8 @@ export interface CallFrame {
   readonly admitAgain: Readmission
   /** Returns the stages that accept people with a browser session. Default: only tokens are accepted. */
   readonly acceptPeople?: ((changes: boolean) => CallerStages) | undefined
+  /** What the login of a person must be for calls that change something. Default: any login. */
+  readonly peopleDemand?: LoginDemand | undefined
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }

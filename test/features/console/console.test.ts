@@ -8,6 +8,7 @@ import { startConsole } from './gateway.ts'
 
 const HOSTILE = `"'><script>alert(1)</script><img src=x onerror=alert(1)>`
 const REQUEST = v7()
+const OF_ACME = v7()
 
 let gateway: Awaited<ReturnType<typeof startConsole>>
 let operator: string
@@ -40,7 +41,7 @@ beforeAll(async () => {
       change: { action: HOSTILE, target: HOSTILE },
       observed: [HOSTILE],
     }),
-    anEvent({ id: v7(), time, requestId: v7(), actor: ofTenant('acme') }),
+    anEvent({ id: v7(), time, requestId: OF_ACME, actor: ofTenant('acme') }),
     anEvent({ id: v7(), time, requestId: v7(), actor: ofTenant('globex') }),
   ])
 })
@@ -156,6 +157,41 @@ test('an operator of a tenant sees only events of the tenant', async () => {
   expect(text).not.toContain('user-of-globex')
   const other = await gateway.visit(tina, '/-/console/callers?kind=subject&value=user-of-globex')
   expect(other.text).toContain('No event matches.')
+})
+
+test('an operator of a tenant reads no policy of all tenants', async () => {
+  const tina = await gateway.cookieOf({ subject: 'tina', roles: ['operator'], tenant: 'acme' })
+  expect((await gateway.visit(tina, '/-/console/policy')).status).toBe(403)
+  const { status, text } = await gateway.visit(tina, '/-/console')
+  expect(status).toBe(200)
+  expect(text).not.toContain('requests:explain')
+})
+
+test('the page of a caller shows what the permissions of the lists allow', async () => {
+  const sam = await gateway.cookieOf({ subject: 'sam', roles: ['support'] })
+  const path = '/-/console/callers?kind=subject&value=user-of-acme'
+  expect((await gateway.visit(operator, path)).text).toContain(OF_ACME)
+  const { status, text } = await gateway.visit(sam, path)
+  expect(status).toBe(200)
+  expect(text).not.toContain(OF_ACME)
+})
+
+test('an action needs the login that operators() demands for its call', async () => {
+  const strict = await startConsole({}, { authentication: { maxAgeSeconds: 60 } })
+  try {
+    const form = {
+      ...{ action: 'createBan', kind: 'subject', value: 'x', seconds: '60', reason: 'x' },
+      back: '/-/console',
+    }
+    const old = await strict.cookieOf({ roles: ['operator'], ageSeconds: 600 })
+    const { status, text } = await strict.visit(old, '/-/console/actions', { form })
+    expect([status, text]).toEqual([401, expect.stringContaining('max_age=60')])
+    expect(strict.events.at(-1)?.change).toBeUndefined()
+    const fresh = await strict.cookieOf({ roles: ['operator'] })
+    expect((await strict.visit(fresh, '/-/console/actions', { form })).status).toBe(303)
+  } finally {
+    await strict.close()
+  }
 })
 
 test.each([

@@ -11,7 +11,7 @@ import {
   console as consoleFeature,
 } from '../../../src/features/console/index.ts'
 import { openapi } from '../../../src/features/openapi/index.ts'
-import { operators } from '../../../src/features/operators/index.ts'
+import { type OperatorsOptions, operators } from '../../../src/features/operators/index.ts'
 import { signIn } from '../../../src/features/sign-in/index.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 import { databaseOver } from '../../../src/runtimes/node/audit/database.ts'
@@ -19,14 +19,21 @@ import { openSqlite } from '../../../src/runtimes/node/audit/sqlite.ts'
 import { PUBLIC_URL, startGateway } from '../../harness/gateway.ts'
 import { openSession, type Person, SIGN_IN_VARIABLES } from '../operators/sessions.ts'
 
-export const policyWith = (options: ConsoleOptions = {}) =>
+export const policyWith = (options: ConsoleOptions = {}, sessions?: OperatorsOptions['sessions']) =>
   definePolicy({
     abuse: { exempt: ['192.0.2.1'] },
-    features: [operators(), authorizationServer(), openapi(), signIn(), consoleFeature(options)],
+    features: [
+      operators(sessions === undefined ? {} : { sessions }),
+      authorizationServer(),
+      openapi(),
+      signIn(),
+      consoleFeature(options),
+    ],
     roles: {
       reader: ['orders:read'],
       operator: ['portcullis:*', 'requests:explain'],
       viewer: ['portcullis:console:open'],
+      support: ['portcullis:console:open', 'portcullis:callers:read'],
     },
     limits: { standard: { limit: 100, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' } },
     routes: [
@@ -35,10 +42,13 @@ export const policyWith = (options: ConsoleOptions = {}) =>
     ],
   })
 
-export async function startConsole(options: ConsoleOptions = {}) {
+export async function startConsole(
+  options: ConsoleOptions = {},
+  sessions?: OperatorsOptions['sessions'],
+) {
   const sqlite = openSqlite(':memory:')
   const db = databaseOver({ dialect: SQLITE, run: async (statements) => sqlite.run(statements) })
-  const policy = policyWith(options)
+  const policy = policyWith(options, sessions)
   const gateway = await startGateway({
     policy,
     signs: true,

@@ -162,8 +162,8 @@ test('a session of another host is refused, at this host and at its own', async 
   const cookie = await cookieOf({ roles: ['operator'], host: 'shop.test' })
   for (const url of [PUBLIC_URL, 'https://shop.test']) {
     const reply = await call(cookie, 'POST', '/bans', BAN, { url, headers: { Origin: url } })
-    expect(reply.status, reply.text).toBe(401)
-    expect(gateway.events.at(-1)).toMatchObject({ reason: 'sign_in_required:host' })
+    expect(reply.status, reply.text).toBe(404)
+    expect(gateway.events.at(-1)).toMatchObject({ reason: 'not_found' })
     expect(gateway.events.at(-1)?.change).toBeUndefined()
   }
 })
