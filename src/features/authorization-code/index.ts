@@ -187,7 +187,7 @@ function createCodeFlow(
     endpoints(options, authenticate) {
       refuseUnusable(definition, options.profile)
       const { store } = options
-      const { users, renderPage } = requireSignIn(parts)
+      const { users, renderPage, otherHostOf = () => undefined } = requireSignIn(parts)
       const endpoint = createAuthorizationEndpoint({
         ...options,
         directory,
@@ -211,6 +211,7 @@ function createCodeFlow(
         withdrawal,
         users,
         renderPage,
+        otherHostOf,
         admitAddress: admit({ admission: parts.admission, limits: [PAGES_LIMIT], now }),
         limit: PAGES_LIMIT,
         publicUrl,

@@ -1,17 +1,18 @@
 /** The stages of a route with browser sessions: they accept the cookie, and ask for a login. */
 import type { Context, MiddlewareHandler, Next } from 'hono'
-import type { Principal } from '../../access/principal.ts'
+import type { Principal, SignInFacts } from '../../access/principal.ts'
 import { credentialHash } from '../../access/tokens/reference.ts'
 import type { References } from '../../access/tokens/references.ts'
 import { type Pages, refuseCrossOrigin } from '../../access/tokens/token-cookie.ts'
 import type { TokenSources } from '../../access/tokens/token-sources.ts'
+import { reasonOfDenial } from '../../audit/reason.ts'
 import { Denied, Unavailable } from '../../errors.ts'
 import { targetOf } from '../../http/path.ts'
 import { dropResponse } from '../../http/replaced-response.ts'
 import { NO_STORE, writeHeaders } from '../../http/response-headers.ts'
 import { fieldsOf, makePrivate, varyBy } from '../../http/shared-caches.ts'
 import { type AdmitOptions, admit } from '../../middleware/admit.ts'
-import { callerOf, type GatewayVariables, waitUntilOf } from '../../middleware/context.ts'
+import { callerOf, type GatewayVariables, observe, waitUntilOf } from '../../middleware/context.ts'
 import { receivedHeaders } from '../../middleware/request-headers.ts'
 import type { Check } from '../../problems/checks.ts'
 import type { Denial } from '../../problems/reasons.ts'
@@ -40,6 +41,8 @@ export interface BrowserSessionOptions {
    * to the sign-in. Default true; otherwise it is refused as without sessions.
    */
   readonly asksForLogin?: boolean
+  /** The host of the route. Default: the route is on every host, and accepts only sessions of `PUBLIC_URL`. */
+  readonly routeHost?: string | undefined
   /** What the login of the user must be, which `stepUp` checks. Default: any login. */
   readonly demand?: LoginDemand | undefined
   /** Milliseconds since the epoch. */
@@ -94,6 +97,7 @@ export function browserSession({
   renewal,
   hosts,
   asksForLogin = true,
+  routeHost,
   demand = {},
   now,
 }: BrowserSessionOptions): SessionStages {
@@ -132,12 +136,15 @@ export function browserSession({
     c.res = new Response(null, { status: 303, headers })
   }
 
-  /** A session of one host is of no use at another one. */
+  /**
+   * A session of one host is of no use at another one, nor for a route of every host: the pages of the other
+   * host may belong to somebody else. A login there changes nothing, so the answer is no redirect.
+   */
   function requireHost(c: BrowserContext, next: Next) {
     const { signIn } = callerOf(c, 'requireHost') ?? {}
-    if (signIn !== undefined && signIn.host !== hosts.otherOf(c.req.url))
-      throw signInRequired('host')
-    return next()
+    if (signIn === undefined || isUsable(signIn, c.req.url, hosts, routeHost)) return next()
+    if (signIn.host !== hosts.otherOf(c.req.url)) throw signInRequired('host')
+    throw new Denied({ code: 'not_found' })
   }
 
   async function renew(c: BrowserContext, next: Next) {
@@ -196,6 +203,16 @@ export function browserSession({
  */
 export function optionalSession(options: BrowserSessionOptions): OptionalSessionStages {
   const { identify, admitted } = browserSession({ ...options, asksForLogin: false })
+  const { hosts, routeHost } = options
+
+  /** As `requireHost`, except that the caller is anonymous. */
+  function forgetOtherHost(c: BrowserContext, next: Next) {
+    const { signIn } = callerOf(c, 'forgetOtherHost') ?? {}
+    if (signIn !== undefined && !isUsable(signIn, c.req.url, hosts, routeHost))
+      c.set('portcullis.principal', null)
+    return next()
+  }
+
   return {
     identify(authenticate, sources) {
       const ofSession = identify(authenticate, sources)
@@ -207,19 +224,25 @@ export function optionalSession(options: BrowserSessionOptions): OptionalSession
     },
     admit(options) {
       const admitCaller: MiddlewareHandler = admit(options)
+      // The first call has counted the others.
+      const limits = options.limits?.filter(
+        ({ by, meter }) => by !== 'address' || meter !== undefined,
+      )
+      const admitAnonymous: MiddlewareHandler = admit({ ...options, limits: limits ?? [] })
       return async function admitEither(c: BrowserContext, next) {
         const hasSession = readSession(receivedHeaders(c)) !== undefined
         try {
           await admitCaller(c, next)
         } catch (error) {
           if (!hasSession || !(error instanceof Denied) || !endOfSession(error.denial)) throw error
+          observe(c, reasonOfDenial(error.denial))
           c.set('portcullis.pending', NO_CREDENTIAL)
           c.set('portcullis.principal', null)
-          await admitCaller(c, next)
+          await admitAnonymous(c, next)
         }
       }
     },
-    admitted,
+    admitted: [forgetOtherHost, ...admitted],
   }
 }
 
@@ -229,6 +252,14 @@ const NO_CREDENTIAL = {
   check: undefined,
   identified() {},
 }
+
+/** Reports whether a session is of the host of the request, and the route is of that host. */
+const isUsable = (
+  { host }: SignInFacts,
+  url: string,
+  hosts: Hosts,
+  routeHost: string | undefined,
+): boolean => host === hosts.otherOf(url) && (host === undefined || routeHost !== undefined)
 
 /** Returns which pages may send a request with an unsafe method to the host of a URL. */
 export const pagesOf = (url: string, hosts: Hosts): Pages => ({

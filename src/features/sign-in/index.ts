@@ -72,8 +72,9 @@ export function signIn(definition: SignInDefinition = {}): Feature {
 function rehearse({ core: { publicUrl, now }, policy }: GuardParts): Contribution {
   const hosts = createHosts(policy.routes, publicUrl)
   return {
-    stagesOf: ({ session, authentication: demand }, { references }) =>
-      session && stagesFor(session)({ references, renewal: undefined, hosts, demand, now }),
+    stagesOf: ({ session, host: routeHost, authentication: demand }, { references }) =>
+      session &&
+      stagesFor(session)({ references, renewal: undefined, hosts, routeHost, demand, now }),
     cookies: [SESSION_COOKIE],
   }
 }
@@ -146,12 +147,17 @@ function createContribution(definition: SignInDefinition, parts: FeatureParts): 
     admitProvider: admit({ admission, limits: [ofProviders], now }),
     limits: [ofBrowsers, ofProviders],
     hosts,
+    publicUrl,
     handOvers: createHandOvers({ hosts, publicUrl, store }),
     now,
   })
   const keepCookies = ownCookies({ names: cookies })
   const renewal = { sessions, refresh }
-  SIGNED_IN.offer(parts, { users: createSignedInUsers({ readUser, now }), renderPage })
+  SIGNED_IN.offer(parts, {
+    users: createSignedInUsers({ readUser, now }),
+    renderPage,
+    otherHostOf: hosts.otherOf,
+  })
   SESSION_STAGES.offer(parts, (options) =>
     browserSession({ ...options, references, renewal, hosts, now }),
   )
@@ -160,12 +166,13 @@ function createContribution(definition: SignInDefinition, parts: FeatureParts): 
     around: [refusedNavigations({ renderPage })],
     operations: signInOperations,
     cookies,
-    stagesOf: ({ session, authentication: demand }, { references, explains }) => ({
+    stagesOf: ({ session, host: routeHost, authentication: demand }, { references, explains }) => ({
       ...(session &&
         stagesFor(session)({
           references,
           renewal: explains ? undefined : renewal,
           hosts,
+          routeHost,
           demand,
           now,
         })),

@@ -9,6 +9,8 @@ export const SIGNED_IN = createExchange<{
   readonly users: SignedInUsers
   /** Renders pages in the style of the policy. */
   readonly renderPage: RenderPage
+  /** Returns the host of a request if it is not that of `PUBLIC_URL`. Default: there are no others. */
+  readonly otherHostOf?: ((url: string) => string | undefined) | undefined
 }>()
 
 /** Creates the stages of a call of the gateway that accept the session of a browser. */

@@ -4,6 +4,7 @@ import {
   type CodeGateway,
   MCP,
   newVerifier,
+  OTHER_HOST,
   PUBLIC_URL,
   REDIRECT_URI,
   startCodeGateway,
@@ -34,6 +35,35 @@ test('a public client gets tokens for a user who allows it, and refreshes them',
   const refreshed = await gateway.refresh(id, issued.body.refresh_token, { resource: MCP })
   expect(refreshed.status).toBe(200)
   expect((await gateway.call(refreshed.body.access_token)).status).toBe(200)
+})
+
+test('the pages answer only at PUBLIC_URL: a script of another host allows no app [S76]', async () => {
+  const id = await gateway.createClient()
+  const cookie = gateway.signIn()
+  const page = await gateway.authorize(gateway.requestOf(id, newVerifier()), cookie)
+  expect(page.status).toBe(200)
+  const handle = /name="request" value="([^"]+)"/.exec(page.text)?.[1] ?? ''
+  const other = PUBLIC_URL.replace(/\/\/[^/:]+/, `//${OTHER_HOST}`)
+  const asked = await gateway.send(`${other}/oauth/authorize?client_id=${id}`, {
+    headers: { cookie },
+  })
+  expect([asked.status, asked.location]).toEqual([
+    303,
+    `${PUBLIC_URL}/oauth/authorize?client_id=${id}`,
+  ])
+  for (const path of ['/oauth/consent', '/oauth/consents']) {
+    const decided = await gateway.send(other + path, {
+      method: 'POST',
+      headers: {
+        cookie,
+        origin: other,
+        'sec-fetch-site': 'same-origin',
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+      body: new URLSearchParams({ request: handle, decision: 'allow', client: id }).toString(),
+    })
+    expect([decided.status, decided.location]).toEqual([400, null])
+  }
 })
 
 test('tokens of a session state the login of their user, and no refresh makes it newer', async () => {

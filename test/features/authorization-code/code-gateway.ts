@@ -44,6 +44,9 @@ const withoutUndefined = (params: Params) =>
     string
   >
 
+/** A host of the policy that is not that of `PUBLIC_URL`. */
+export const OTHER_HOST = 'shop.test'
+
 export async function startCodeGateway(
   definition: AuthorizationCodeDefinition = {},
   runtime: Partial<Runtime> = {},
@@ -57,6 +60,7 @@ export async function startCodeGateway(
     create(parts) {
       SIGNED_IN.offer(parts, {
         renderPage: createPages({}),
+        otherHostOf: (url) => (new URL(url).hostname === OTHER_HOST ? OTHER_HOST : undefined),
         users: {
           async find({ request, returnPath, prompt, maxAgeSeconds = Number.POSITIVE_INFINITY }) {
             const user = sessions.get(request.headers.get('cookie') ?? '')

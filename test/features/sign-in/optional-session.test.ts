@@ -63,6 +63,18 @@ describe.each(RUNTIMES)('a route with an optional session on %s', (runtime) => {
     expect(await greeted()).toBeUndefined()
   })
 
+  test('charges an ended session as one request, and gives its place back', async () => {
+    const remaining = async () => {
+      const { status, headers } = await browser.visit(at('/welcome'))
+      const left = /"perAddress";r=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1]
+      return [status, Number(left)]
+    }
+    const [, first = 0] = await remaining()
+    browser.jarOf(gateway.url).set(SESSION_COOKIE, `pcb_${'A'.repeat(43)}`)
+    // More than the places of the address.
+    for (let n = 1; n <= 4; n++) expect(await remaining()).toEqual([200, first - n])
+  })
+
   test('refuses a session together with a token, and a form of another site', async () => {
     await browser.visit(at('/orders'))
     gateway.reached.length = 0

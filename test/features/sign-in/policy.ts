@@ -32,7 +32,12 @@ export function policyFor(
     ...fields,
     ...(hosts && { origins: origins({ other: { url: 'http://127.0.0.1:9' } }) }),
     roles: { reader: ['orders:read', 'orders:write'], auditor: ['audit:read'] },
-    limits: { standard: '1000/min', inFlight: quotas({ concurrency: 100, slotSeconds: 3_600 }) },
+    limits: {
+      standard: '1000/min',
+      inFlight: quotas({ concurrency: 100, slotSeconds: 3_600 }),
+      perAddress: { limit: 1_000, windowSeconds: 60, by: 'address', onUnavailable: 'deny' },
+      seats: quotas({ concurrency: 2, slotSeconds: 3_600, by: 'address' }),
+    },
     features: [signIn({ requestsPerMinute: 10_000, ...definition })],
     routes: [
       { method: 'GET', path: '/', permission: 'orders:read', ...browser },
@@ -64,7 +69,13 @@ export function policyFor(
       },
       { method: 'GET', path: '/tokens-only', permission: 'orders:read', limits: ['standard'] },
       { method: 'GET', path: '/open', anonymous: true },
-      { method: 'GET', path: '/welcome', anonymous: true, session: 'optional' },
+      {
+        method: 'GET',
+        path: '/welcome',
+        anonymous: true,
+        session: 'optional',
+        limits: ['perAddress', 'seats'],
+      },
       { method: 'POST', path: '/welcome', anonymous: true, session: 'optional' },
       ...(hosts ? routesOfHosts : []),
     ],

@@ -36,6 +36,8 @@ export interface AuthorizeOptions {
   readonly limit: PolicyLimit
   /** The gateway's public URL. */
   readonly publicUrl: string
+  /** Returns the host of a request if it is not that of `publicUrl`. */
+  readonly otherHostOf: (url: string) => string | undefined
   readonly words: ScopeWords
   readonly schemes: readonly string[]
   /** Milliseconds since the epoch. */
@@ -61,7 +63,7 @@ const MAX_BODY_BYTES = 8_192
  */
 export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
   const { endpoint, withdrawal, users, renderPage, publicUrl, words, schemes, now } = options
-  const { admitAddress, limit } = options
+  const { admitAddress, limit, otherHostOf } = options
   const bounded = [
     stage('limitBody', limitBody({ maxBytes: MAX_BODY_BYTES })),
     stage('admit', admitAddress),
@@ -111,13 +113,20 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
   const findConsentingUser = (c: AuthorizeContext) =>
     createBrowser(c, CONSENTS_PATH).findUser({ returnPath: CONSENTS_PATH })
 
-  /** Names the path in the audit event. */
+  /**
+   * Names the path in the audit event. The session of another host is of no use here: a script of its pages
+   * could otherwise allow an app for `publicUrl`.
+   */
   function matched(method: 'GET' | 'POST', path: string): void {
     const route = completeRoute({ method, path, limits: [limit] })
     app.all(path, (c, next) => {
       c.set('portcullis.route', route)
       c.set('portcullis.principal', null)
-      return next()
+      if (otherHostOf(c.req.url) === undefined) return next()
+      if (method === 'POST' || c.req.method !== 'GET')
+        throw new Denied({ code: 'cross_origin_request', check: 'origin' })
+      const { pathname, search } = new URL(c.req.url)
+      return Promise.resolve(redirect(publicUrl + pathname + search))
     })
   }
 

@@ -67,6 +67,8 @@ export interface SignInRoutesOptions {
   readonly admitProvider: MiddlewareHandler
   readonly limits: readonly PolicyLimit[]
   readonly hosts: Hosts
+  /** The gateway's public URL. */
+  readonly publicUrl: string
   readonly handOvers: HandOvers
   /** Milliseconds since the epoch. */
   readonly now: () => number
@@ -98,6 +100,7 @@ export function signInRoutes({
   admitProvider,
   limits,
   hosts,
+  publicUrl,
   handOvers,
   now,
 }: SignInRoutesOptions): Hono<Environment> {
@@ -295,6 +298,11 @@ export function signInRoutes({
     },
   })
 
+  /** The list is at `PUBLIC_URL`: pages of another host must not see the devices of the user, or end their sessions. */
+  function refuseOtherHost(c: SignInContext): void {
+    if (hosts.otherOf(c.req.url) !== undefined) throw new Denied({ code: 'not_found' })
+  }
+
   async function endListed(user: Principal, owner: SessionOwner, id: unknown): Promise<boolean> {
     const session = (await sessions.list(user)).find((one) => one.id === id)
     if (session !== undefined) await sessions.end(session.id, owner)
@@ -303,6 +311,9 @@ export function signInRoutes({
 
   page(SESSIONS_PATH, {
     async GET(c) {
+      if (hosts.otherOf(c.req.url) !== undefined && !isForPrograms(c))
+        return redirect(publicUrl + SESSIONS_PATH, [])
+      refuseOtherHost(c)
       const user = await findUser(c)
       if (isForPrograms(c)) {
         if (user === undefined) throw signInRequired()
@@ -313,6 +324,7 @@ export function signInRoutes({
       return renderPage(c, sessionsPage(await sessions.list(user), user.tokenId))
     },
     async POST(c) {
+      refuseOtherHost(c)
       refuseCrossOrigin(receivedHeaders(c), c.req.raw, pagesOf(c.req.url, hosts))
       const user = await findUser(c)
       const owner = user && ownerOf(user)
@@ -325,6 +337,7 @@ export function signInRoutes({
 
   page(SESSION_PATH, {
     async DELETE(c) {
+      refuseOtherHost(c)
       refuseCrossOrigin(receivedHeaders(c), c.req.raw, pagesOf(c.req.url, hosts))
       const user = await findUser(c)
       const owner = user && ownerOf(user)

@@ -113,6 +113,8 @@ export function createSessionStore(redis: RedisConnection, now: () => number): S
         )
         // 0: a request has renewed, changed or ended the session meanwhile.
         if (reply === 1) return record
+        // The session is on too many hosts.
+        if (reply === -1) return undefined
       }
       throw malformed()
     },
