@@ -1,4 +1,5 @@
 /** Role-based permissions: maps roles to permissions. Denies by default. */
+import { PERMISSION } from '../validators/names.ts'
 import type { Principal } from './principal.ts'
 
 /**
@@ -46,6 +47,11 @@ export interface Authorizer {
 export interface PolicyAuthorizer extends Authorizer {
   declare(permissions: Iterable<string>): void
   /**
+   * Reports that the policy has permissions that are not declared yet. From then on, every scope that a
+   * permission can have as a name narrows, see {@link createAuthorizer}.
+   */
+  expectMore(): void
+  /**
    * Returns the scopes that a token issued for this principal must stay within, so that it permits
    * no more than the principal. Undefined: only roles bound it. Scopes without a `:` are included.
    */
@@ -63,7 +69,7 @@ export interface PolicyAuthorizer extends Authorizer {
  *   - `grant`: they grant what they name, in addition to the roles.
  *   - `narrow`: scopes that name permissions of the policy narrow the roles: a token has only the
  *     permissions that both cover (RFC 9068 section 5, least privilege). Other scopes, such as
- *     `read:orders` for a policy with `orders:read`, do nothing. A token without roles has the
+ *     `read:orders` for a policy with `orders:read`, do nothing, unless `expectMore` was called. A token without roles has the
  *     permissions that its scopes name, because its issuer granted them.
  *   - Without `scopeUse`, for credentials of the gateway itself: as `narrow`, but every scope with a
  *     `:` narrows.
@@ -73,6 +79,7 @@ export function createAuthorizer(roles: Roles): PolicyAuthorizer {
   const patterns = [...roles.values()].flat().filter((pattern) => pattern !== '*')
   const ofRoles = permissionSet(patterns)
   const declared = new Set(patterns)
+  let isComplete = true
   /** For as long as the token is cached. */
   let scopeSets = new WeakMap<Principal, ScopeSets>()
   /** By scopes, which many tokens share. */
@@ -80,6 +87,8 @@ export function createAuthorizer(roles: Roles): PolicyAuthorizer {
 
   function namesPermissionOfPolicy(scope: string): boolean {
     if (ofRoles.covers(scope)) return true
+    // A permission of a route that is not declared yet, or a pattern that covers one.
+    if (!isComplete && PERMISSION.test(scope.replace(/:\*$/, ':x'))) return true
     const { covers } = permissionSet([scope])
     return [...declared].some(covers)
   }
@@ -126,12 +135,20 @@ export function createAuthorizer(roles: Roles): PolicyAuthorizer {
     return counted.length > 0 ? counted : undefined
   }
 
+  function forgetScopeSets(): void {
+    scopeSets = new WeakMap()
+    known.clear()
+  }
+
   return Object.assign(isPermitted, {
     scopesHeldBy,
     declare(permissions: Iterable<string>) {
       for (const permission of permissions) declared.add(permission)
-      scopeSets = new WeakMap()
-      known.clear()
+      forgetScopeSets()
+    },
+    expectMore() {
+      isComplete = false
+      forgetScopeSets()
     },
   })
 }

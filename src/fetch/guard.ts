@@ -123,7 +123,7 @@ export function portcullis<
     | GuardOptions<LimitName, Permission>
     | ((env: Bindings) => GuardOptions<LimitName, Permission> & Given & OnlyKnown<Given>),
 ): Guard<LimitName, Permission> {
-  const builds = createBuilds(options, () => OF_RUN)
+  const builds = createBuilds(options, () => ({ ...OF_RUN, loadsLate: true }))
   const outcomeFor = onceForEach(builds.build)
   const run = createRunner()
   const guards = new WeakMap<Request, Run['guarded']>()

@@ -3,6 +3,7 @@ import type { Hono } from 'hono'
 import { Misconfigured } from '../errors.ts'
 import { refuseAll } from '../gateway/refuse-all.ts'
 import type { Declaration, DeclarationOf } from './declaration.ts'
+import { MAX_BUILT } from './environment.ts'
 import { createGuarded, type Framework, type Guarded } from './guarded.ts'
 import type { GuardOptions } from './options.ts'
 import { OPTIONS } from './schema.ts'
@@ -15,7 +16,10 @@ export interface Builds {
   readonly declarationOf: DeclarationOf
   /** Builds the guards for an environment. Returns the same ones if the options are fixed. */
   build(env: object): Outcome
-  /** Adds the guard of a route. Throws `Misconfigured` if the options do not have its limits. */
+  /**
+   * Adds the guard of a route, also to the guards that are built already. Throws `Misconfigured` if their
+   * options do not have its limits.
+   */
   add(handler: object, declaration: Declaration): void
 }
 
@@ -29,22 +33,34 @@ export function createBuilds<Bindings extends object>(
   const framework = frameworkOf(declarationOf)
   const create = (given: GuardOptions) => createGuarded(given, declarationOf, framework)
   const fixed = typeof options === 'function' ? undefined : create(options)
+  /** The newest first, and no fewer than `onceForEach` keeps. */
+  const built: Guarded[] = fixed === undefined ? [] : [fixed]
+  /** Whether there was a request: a route that is added after it is not the last one. */
+  let isServing = false
+  let isLate = false
 
   return {
     declarationOf,
     build(env) {
+      isServing = true
       if (fixed !== undefined) return { guarded: fixed }
       try {
         const guarded = create(optionsFor(options, env))
         for (const declaration of declarations.values()) guarded.declare(declaration)
+        if (isLate) guarded.expectMore()
+        built.unshift(guarded)
+        built.length = Math.min(built.length, MAX_BUILT)
         return { guarded }
       } catch (error) {
         return { refusal: refuseAll(error) }
       }
     },
     add(handler, declaration) {
-      fixed?.declare(declaration)
+      for (const guarded of built) guarded.declare(declaration)
       declarations.set(handler, declaration)
+      if (!isServing || isLate) return
+      isLate = true
+      for (const guarded of built) guarded.expectMore()
     },
   }
 }

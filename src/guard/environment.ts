@@ -28,7 +28,7 @@ const PROCESS: Variables = IS_WORKERS
   : ((globalThis as { process?: { readonly env: Variables } }).process?.env ?? {})
 
 /** Environments that differ at the same time, such as those of tests. */
-const MAX_BUILT = 8
+export const MAX_BUILT = 8
 /** From this build on, the environment probably differs in each request. */
 const SUSPICIOUS_BUILDS = 3
 

@@ -33,7 +33,7 @@ import { createRedisRest, type RedisRestOptions } from '../redis/rest.ts'
 import type { Declaration, DeclarationOf } from './declaration.ts'
 import { type GuardOptions, type RedisClient, STANDARD_LIMIT } from './options.ts'
 import { createRevoke, type Revoke } from './revoke.ts'
-import { checkedIssuers, isRedisClient } from './schema.ts'
+import { checkedIssuers, isRedisClient, OPTIONS } from './schema.ts'
 import { unknownAddress } from './unknown-address.ts'
 import { type WatchWith, watchedResponses } from './watched-responses.ts'
 
@@ -59,6 +59,8 @@ export interface Framework {
   readonly sourceOf?: (c: Context) => object
   /** Comes before the stages that read the request. Default none. */
   readonly beforeCaller?: MiddlewareHandler
+  /** Whether modules of the app load with their first request, and declare their routes then. Default false. */
+  readonly loadsLate?: boolean
   /** Watches open responses. Default: as those of Hono's handlers. */
   readonly watchWith?: WatchWith
 }
@@ -73,6 +75,8 @@ export interface Guarded {
   access(declaration: Declaration, isPlanned: boolean): MiddlewareHandler
   /** Adds a route. Throws `Misconfigured` if it names a limit that the options do not have. */
   declare(declaration: Declaration): void
+  /** Reports that the app has routes that are not declared yet: then every scope narrows. */
+  expectMore(): void
   /** Returns the largest body of a request with these declarations. */
   maxBodyBytes(declarations: readonly Declaration[]): number
   /** Milliseconds since the epoch. */
@@ -128,6 +132,8 @@ export function createGuarded(
     now,
   })
   const services = { ...built, maxTokenBytes }
+  const { expectMore } = services.authorizer
+  if (framework.loadsLate === true) expectMore()
   /** Undefined: without roles, every permission is one of scopes. */
   const ofRoles = roles.size === 0 ? undefined : permissionSet([...roles.values()].flat())
   /** Permissions that were logged because no role grants them. */
@@ -156,9 +162,24 @@ export function createGuarded(
       : // The framework determines both types.
         (c: Context) => options.clientAddress?.(sourceOf(c) as never)
 
-  /** Returns the limits of these names, and `standard` if there is one. Skips unknown names. */
+  /** Returns the limits of these names. Throws `Misconfigured` for an unknown name, except `standard`. */
   function limitsOfDemand(names: readonly string[]): PolicyLimit[] {
+    const mistakes = unknownLimits(names.filter((name) => name !== STANDARD_LIMIT))
+    if (mistakes.length > 0) throw new Misconfigured(OPTIONS, mistakes)
     return [...new Set(names)].flatMap((name) => limitsNamed(limits, name))
+  }
+
+  function unknownLimits(names: readonly string[]): Mistake[] {
+    const known = [...limits.keys()].map((name) => `"${name}"`).join(', ') || 'none'
+    return names
+      .filter((name) => !limits.has(name))
+      .map((name) => ({
+        code: 'unknown_limit',
+        path: [],
+        message: `unknown limit "${name}"; the options have ${known}`,
+        given: name,
+        known: [...limits.keys()],
+      }))
   }
 
   function maxBytesOf(declarations: readonly Declaration[]): number {
@@ -267,18 +288,7 @@ export function createGuarded(
       return access
     },
     declare({ text, permission, limits: names }) {
-      const known = [...limits.keys()].map((name) => `"${name}"`).join(', ') || 'none'
-      const mistakes = names
-        .filter((name) => !limits.has(name))
-        .map(
-          (name): Mistake => ({
-            code: 'unknown_limit',
-            path: [],
-            message: `unknown limit "${name}"; the options have ${known}`,
-            given: name,
-            known: [...limits.keys()],
-          }),
-        )
+      const mistakes = unknownLimits(names)
       if (mistakes.length > 0) throw new Misconfigured(text, mistakes)
       if (permission === undefined) return
       // Before the first request: the permissions decide what a scope means.
@@ -288,6 +298,7 @@ export function createGuarded(
       warned.add(permission.name)
       console.warn(`${text}: no role of the options grants it; only scopes of a token can`)
     },
+    expectMore,
     maxBodyBytes: maxBytesOf,
     now,
     onError,
