@@ -197,6 +197,10 @@ describe('changes by operators are audited [S66]', () => {
           rowsRead += result.meta.rows_read
           return result
         },
+        async first() {
+          const { results } = await wrapped.all()
+          return results[0] ?? null
+        },
       } as D1PreparedStatement
       real.set(wrapped, statement)
       return wrapped
