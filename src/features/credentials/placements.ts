@@ -13,12 +13,13 @@ export const createHeaderCredential = (name: string, value: string): Credential 
 
 /**
  * Creates the credential that is a parameter of the query. Parameters of the caller that a server could read as
- * this one do not reach the origin. The origin may repeat the query in a redirect, so the value is removed from the
- * header fields of responses that have URLs.
+ * this one do not reach the origin. The origin may repeat the query in a redirect or in a cookie, as it was sent,
+ * decoded or encoded again, so the value is removed from the header fields of responses.
  */
 export function createQueryCredential(name: string, value: string): Credential {
   const own = new URLSearchParams([[name, value]]).toString()
   const sent = new RegExp(`((?:^|[?&;])${escaped(name)}=)[^&#;>"'\\s]*`, 'gi')
+  const repeated = new RegExp([...value].map(anyFormOf).join(''), 'gi')
   return {
     header: undefined,
     apply: async (request) => ({
@@ -26,6 +27,16 @@ export function createQueryCredential(name: string, value: string): Credential {
       target: withParameter(targetBelow(request), name, own),
     }),
     clean({ headers }) {
+      const cookies = headers.getSetCookie()
+      for (const [field, text] of [...headers]) {
+        if (field === 'set-cookie' || OF_BODY.test(field)) continue
+        const clean = text.replace(repeated, '')
+        if (clean !== text) headers.set(field, clean)
+      }
+      if (cookies.some((text) => text.search(repeated) >= 0)) {
+        headers.delete('set-cookie')
+        for (const text of cookies) headers.append('set-cookie', text.replace(repeated, ''))
+      }
       for (const field of WITH_URLS) {
         const text = headers.get(field)
         const clean = text?.replace(sent, '$1')
@@ -36,6 +47,17 @@ export function createQueryCredential(name: string, value: string): Credential {
 }
 
 const WITH_URLS = ['location', 'content-location', 'link', 'refresh']
+
+/** Returns the pattern of a character: itself, with a backslash, or with any number of percent-encodings. */
+function anyFormOf(character: string): string {
+  const bytes = [...new TextEncoder().encode(character)]
+  const encoded = bytes.map((byte) => `%(?:25)*${byte.toString(16).padStart(2, '0')}`).join('')
+  const itself = character.replace(/[\\^$.*+?()[\]{}|/-]/, '\\$&')
+  return `(?:\\\\?${itself}|${encoded}${character === ' ' ? '|\\+|%(?:25)*2b' : ''})`
+}
+
+/** No origin repeats a query in these, and a body cannot be read without them. */
+const OF_BODY = /^content-(?:length|type|encoding)$/
 
 const escaped = (name: string): string => name.replace(/[.-]/g, '\\$&')
 

@@ -8,7 +8,7 @@ import { JWT_RESOURCE, startOidcProvider } from '../../harness/oidc-provider.ts'
 import policy from './policy.ts'
 
 /** Ends with characters that a query must encode. */
-export const SECRET = 'key-of-the-gateway+/&='
+export const SECRET = 'key-of-"the"-gateway+/&='
 
 /** Longer than a test moves the clock. */
 const TOKEN_SECONDS = 86_400
@@ -55,7 +55,17 @@ export async function startWorld({ runtime, secret = SECRET }: WorldOptions = {}
       response
         .writeHead(401, { 'WWW-Authenticate': 'Bearer realm="the origin"' })
         .end('the origin refuses the key')
-    else if (request.url?.includes('/moved'))
+    else if (request.url?.includes('/log-in')) {
+      const { search, searchParams } = new URL(request.url, 'http://origin')
+      const next = encodeURIComponent(`/orders${search}`)
+      response
+        .writeHead(302, {
+          Location: `/query/log-in?next=${next}&again=${encodeURIComponent(next).toLowerCase()}`,
+          'Set-Cookie': [`last="${searchParams.get('api_key')}"; Path=/`, `next=${next}`, 'kept=1'],
+          'X-Query': `?${decodeURIComponent(search)}`,
+        })
+        .end()
+    } else if (request.url?.includes('/moved'))
       response.writeHead(302, { Location: request.url.replace('/moved', '/there') }).end()
     else if (request.url === '/mcp')
       response
