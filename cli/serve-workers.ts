@@ -10,6 +10,8 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 const FIRST_DELAY_MS = 100
 const MAX_DELAY_MS = 30_000
 const MEMORY_MS = 60_000
+/** A worker that does not answer for so long is killed. */
+const RELOAD_MS = 30_000
 
 /** What the primary sends to a worker. */
 type Order = 'stop' | 'certificate' | { readonly reload: string; readonly audited: boolean }
@@ -109,11 +111,21 @@ export async function superviseWorkers(
 
   let by = ''
   const reloadPolicy = prepare(async () => {
-    let isFirst = true
-    for (const worker of workers()) {
-      if (!(await reloaded(worker, { reload: by, audited: isFirst }))) throw new Error(ONE_REFUSED)
-      isFirst = false
+    const all = workers()
+    const refusing: Worker[] = []
+    let used = 0
+    for (const worker of all) {
+      if (await reloaded(worker, { reload: by, audited: used === 0 })) used += 1
+      else refusing.push(worker)
     }
+    if (used === 0) throw new Error('no worker could use the new one')
+    if (refusing.length === 0) return
+    // Two policies must not stay in use.
+    for (const worker of refusing) worker.send('stop' satisfies Order, () => {})
+    log('error', `policy: ${used} of ${all.length} workers use the new one; the others restart`, {
+      by,
+      workers: refusing.map((worker) => worker.process.pid),
+    })
   })
   let last: Promise<unknown> = Promise.resolve()
   function reload(cause: string): Promise<void> {
@@ -138,11 +150,16 @@ export async function superviseWorkers(
   return reload
 }
 
-const ONE_REFUSED = 'a worker could not use the new one'
-
-/** Resolves to whether a worker uses the new policy. One that ends loads it when it starts again. */
+/**
+ * Resolves to whether a worker uses the new policy. One that ends loads it when it starts again. One that does
+ * not answer in time is killed, and does not delay later changes.
+ */
 function reloaded(worker: Worker, order: Order): Promise<boolean> {
   return new Promise((resolve) => {
+    const timer = setTimeout(() => {
+      worker.process.kill('SIGKILL')
+      finish(false)
+    }, RELOAD_MS)
     worker.on('message', answered)
     worker.once('exit', ended)
     worker.send(order, (error) => error && finish(true))
@@ -153,6 +170,7 @@ function reloaded(worker: Worker, order: Order): Promise<boolean> {
       finish(true)
     }
     function finish(isUsed: boolean): void {
+      clearTimeout(timer)
       worker.off('message', answered)
       worker.off('exit', ended)
       resolve(isUsed)

@@ -217,6 +217,29 @@ describe('SIGHUP', () => {
     await log(/the old one stays.*\n/)
     expect(await statusOf(`${url}/new`, false)).toBe(200)
   })
+
+  test('a worker that refuses a policy that others use restarts, so that one policy is in use', async () => {
+    const { command, url, pid, log } = await served('--workers', '3')
+    const before = descendantsOf(pid)
+    put(
+      'routes.ts',
+      `import cluster from 'node:cluster'
+if (cluster.worker?.id === 2) throw new Error('not here')
+${routesOf('/open', '/new')}`,
+    )
+    command.kill('SIGHUP')
+    const lines = await log(/of 3 workers[\s\S]*"a worker is ready".*\n/)
+    expect(lines.find(({ message }) => String(message).includes('of 3'))).toMatchObject({
+      level: 'error',
+      message: 'policy: 2 of 3 workers use the new one; the others restart',
+    })
+    const now = descendantsOf(pid)
+    expect([now.length, now.filter((one) => before.includes(one)).length]).toEqual([3, 2])
+    const statuses = await Promise.all(
+      Array.from({ length: 40 }, () => statusOf(`${url}/old`, false)),
+    )
+    expect(new Set(statuses)).toEqual(new Set([404]))
+  })
 })
 
 test('--watch uses a saved file, an import of it, and one that comes back after it was removed', async () => {
