@@ -93,8 +93,11 @@ test('the validator finds a mistake', () => {
 })
 
 interface Step {
+  readonly if?: string
   readonly run?: string
   readonly uses?: string
+  readonly with?: object
+  readonly env?: object
 }
 interface Job {
   readonly needs?: string
@@ -116,4 +119,30 @@ test('nothing is published before the check and the tests, and each step gets te
   expect(steps.length).toBeGreaterThan(20)
   // A branch or a tag may have any name: an expression in a script would run it.
   expect(steps.filter((step) => step.run?.includes('${{'))).toEqual([])
+})
+
+test('a release is a commit of main, and no checkout of it leaves a token', () => {
+  const { jobs } = parse(read(`${WORKFLOWS}/release.yml`)) as {
+    readonly jobs: Readonly<Record<string, Job>>
+  }
+  const steps = Object.values(jobs).flatMap((job) => job.steps)
+  const checkouts = steps.filter(({ uses }) => uses?.startsWith('actions/checkout@'))
+  expect(checkouts.length).toBeGreaterThan(3)
+  for (const checkout of checkouts)
+    expect(checkout.with).toMatchObject({ 'persist-credentials': false })
+  expect(jobs['check']?.steps.slice(0, 2)).toMatchObject([
+    { with: { 'fetch-depth': 0 } },
+    { run: 'git merge-base --is-ancestor "$GITHUB_SHA" origin/main' },
+  ])
+})
+
+test('the action runs no code of a pull request with a token, nor with the rights of the repository', () => {
+  const { runs } = parse(read('action.yml')) as { readonly runs: Job }
+  const [first, ...steps] = runs.steps
+  expect(first?.if).toBe("github.event_name == 'pull_request_target'")
+  expect(first?.run).toContain('exit 1')
+  const withToken = steps.filter(({ env }) => JSON.stringify(env ?? {}).includes('token'))
+  expect(withToken.map(({ run }) => run?.split(' ').slice(0, 3).join(' '))).toEqual([
+    'gh pr comment',
+  ])
 })
