@@ -130,7 +130,7 @@ test('a release is a commit of main, and no checkout of it leaves a token', () =
   expect(checkouts.length).toBeGreaterThan(3)
   for (const checkout of checkouts)
     expect(checkout.with).toMatchObject({ 'persist-credentials': false })
-  expect(jobs['check']?.steps.slice(0, 2)).toMatchObject([
+  expect(jobs.check?.steps.slice(0, 2)).toMatchObject([
     { with: { 'fetch-depth': 0 } },
     { run: 'git merge-base --is-ancestor "$GITHUB_SHA" origin/main' },
   ])

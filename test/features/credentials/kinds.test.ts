@@ -75,14 +75,10 @@ describe.each(RUNTIMES)('on %s', (runtime) => {
   test('no header field of a response shows the value, in whatever form the origin repeats it', async () => {
     const response = await world.send('/query/log-in?page=2')
     expect(response.status).toBe(302)
-    expect(response.headers.get('location')).toMatch(
-      /next=%2Forders%3Fpage%3D2%26api_key%3D&again=%252forders%253fpage%253d2%2526api_key%253d$/,
-    )
-    expect(response.headers.getSetCookie()).toEqual([
-      'last=""; Path=/',
-      'next=%2Forders%3Fpage%3D2%26api_key%3D',
-      'kept=1',
-    ])
+    const next = encodeURIComponent('/orders?page=2&api_key=')
+    const again = encodeURIComponent(next).toLowerCase()
+    expect(response.headers.get('location')).toContain(`?next=${next}&again=${again}`)
+    expect(response.headers.getSetCookie()).toEqual(['last=""; Path=/', `next=${next}`, 'kept=1'])
     expect(response.headers.get('x-query')).toBe('??page=2&api_key=')
     expect(JSON.stringify([...response.headers])).not.toMatch(/gateway(?:\+|%)/)
   })
