@@ -28,10 +28,12 @@ interface Event {
   readonly request?: unknown
   readonly event?: unknown
   readonly params?: unknown
-  /** SvelteKit. */
+  /**
+   * SvelteKit: its adapters return the address of the connection, or what the platform or a variable that the
+   * operator sets determines. `clientAddress` of Astro is not read: on Node it can be the first entry of
+   * `X-Forwarded-For`, which a client chooses.
+   */
   readonly getClientAddress?: () => string
-  /** Astro. */
-  readonly clientAddress?: string
   /** SvelteKit in a Worker. */
   readonly platform?: { readonly env?: unknown; readonly context?: unknown }
 }
@@ -64,10 +66,7 @@ export function callOf(args: readonly unknown[]): Call {
       const params = await (isRequest(first) ? after.params : event.params)
       return isObject(params) ? { ...params } : {}
     },
-    address() {
-      if (event.getClientAddress !== undefined) return event.getClientAddress()
-      return event.clientAddress
-    },
+    address: () => event.getClientAddress?.(),
   }
 }
 

@@ -44,7 +44,7 @@ describe('a handler is called by', () => {
     [
       'Astro',
       () => [{ request: requestOf(), params: { id: '7' }, clientAddress: '192.0.2.2' }],
-      '192.0.2.2',
+      'unknown',
     ],
     [
       'a hook of SvelteKit',
@@ -79,6 +79,23 @@ describe('a handler is called by', () => {
     expect(seen).toEqual(['eve', { id: 7 }, address, args])
     expect(given.events).toMatchObject([{ decision: 'allow', status: 200, address }])
   })
+})
+
+test('the `clientAddress` of Astro, which a client can choose, is no address of a limit', async () => {
+  const reached: string[] = []
+  const handler = guardOf({ limits: { standard: '9/min' } })
+    .public()
+    .handle(() => {
+      reached.push('notes')
+      return new Response('notes')
+    })
+  let status = 0
+  const log = await errorsLogged(async () => {
+    const request = new Request('http://localhost/notes')
+    status = (await handler({ request, clientAddress: '192.0.2.2' })).status
+  })
+  expect([status, reached]).toEqual([500, []])
+  expect(log).toContain('clientAddress: no address of the client is known')
 })
 
 test('what a handler throws, such as a redirect, reaches the framework, and the event has its status', async () => {
