@@ -36,6 +36,9 @@ export interface NodeRequest extends ConnectRequest {
   /** Set by `express.json()` of Express 4: other parsers then skip the body. */
   _body?: boolean
   readonly complete?: boolean
+  readonly httpVersionMajor?: number
+  /** Of HTTP/2. */
+  readonly stream?: { readonly endAfterHeaders?: boolean }
   readonly readableDidRead?: boolean
   /** Bytes that have arrived, and were not read. */
   readonly readableLength?: number

@@ -50,9 +50,13 @@ function headersOf({ rawHeaders, headers }: NodeRequest): Headers {
   return fields
 }
 
-/** Reports whether the request has a body (RFC 9112 section 6.3). */
-export function hasBody({ headers }: NodeRequest): boolean {
+/**
+ * Reports whether the request has a body (RFC 9112 section 6.3). In HTTP/2, a body needs neither field: a
+ * request without one ends with its headers.
+ */
+export function hasBody({ headers, httpVersionMajor = 1, stream }: NodeRequest): boolean {
   const { 'content-length': length, 'transfer-encoding': coding } = headers
+  if (length === undefined && httpVersionMajor >= 2) return stream?.endAfterHeaders !== true
   return coding !== undefined || (length !== undefined && length !== '0')
 }
 
@@ -102,7 +106,9 @@ export function limitUnread(
   onExcess: () => void,
 ): boolean {
   const { push } = req
-  if (push === undefined || req.headers['transfer-encoding'] === undefined) return true
+  const { 'content-length': length, 'transfer-encoding': coding } = req.headers
+  const hasLength = length !== undefined && coding === undefined
+  if (push === undefined || hasLength || !hasBody(req)) return true
   let bytes = req.readableLength ?? 0
   let isOver = bytes > maxBytes()
   if (isOver) onExcess()
