@@ -11,8 +11,8 @@ import { defaultExport } from './load.ts'
 /** The parameter in the URL of a module. Node loads a module once for each URL. */
 const PARAMETER = 'policy-version'
 const IN_PACKAGE = /[\\/]node_modules[\\/]/
-/** A path, or a name of `imports` in package.json. Other names are packages, which are loaded once. */
-const OF_PROJECT = /^(\.{1,2}\/|\/|file:|#)/
+/** Its classes are compared with those of the running server, so it is loaded once, also if it is linked. */
+const THIS_PACKAGE = /^portcullis(\/|$)/
 
 export interface PolicyVersion {
   readonly policy: Policy
@@ -77,12 +77,13 @@ function hook(): void {
   registerHooks({
     resolve(specifier, context, next) {
       const version = versionOf(context.parentURL)
-      if (version === undefined || !OF_PROJECT.test(specifier)) return next(specifier, context)
+      if (version === undefined || THIS_PACKAGE.test(specifier)) return next(specifier, context)
       const files = loaded.get(version)
       // A file that does not exist yet belongs to the policy.
       if (specifier.startsWith('.') && context.parentURL !== undefined)
         files?.set(resolve(dirname(fileURLToPath(context.parentURL)), specifier), '')
       const found = next(specifier, context)
+      // A package of the workspace is linked from node_modules, and its files are elsewhere.
       if (!found.url.startsWith('file:') || IN_PACKAGE.test(found.url)) return found
       const url = new URL(found.url)
       url.searchParams.set(PARAMETER, version)

@@ -1,5 +1,5 @@
 /** `portcullis serve` replaces its policy on SIGHUP and with `--watch`. */
-import { rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { Agent, request as send } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -181,6 +181,21 @@ describe('SIGHUP', () => {
     put('routes.ts', routesOf('/open', '/new'))
     command.kill('SIGHUP')
     await log(/"policy: changed".*\n/)
+    expect([await statusOf(`${url}/old`), await statusOf(`${url}/new`)]).toEqual([404, 200])
+  })
+
+  test('loads a linked package of the workspace again', async () => {
+    const shared = join(project.folder, 'packages/shared')
+    mkdirSync(shared, { recursive: true })
+    symlinkSync(shared, join(project.folder, 'node_modules/shared'))
+    put('packages/shared/package.json', '{ "type": "module", "exports": "./index.ts" }')
+    put('packages/shared/index.ts', routesOf('/old'))
+    put('routes.ts', `export { routes } from 'shared'`)
+    const { command, url, log } = await served()
+    expect([await statusOf(`${url}/old`), await statusOf(`${url}/new`)]).toEqual([200, 404])
+    put('packages/shared/index.ts', routesOf('/new'))
+    command.kill('SIGHUP')
+    await log(/"policy: (?:not )?changed".*\n/)
     expect([await statusOf(`${url}/old`), await statusOf(`${url}/new`)]).toEqual([404, 200])
   })
 
