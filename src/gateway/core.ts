@@ -8,6 +8,7 @@ import type { References } from '../access/tokens/references.ts'
 import type { AuditSink } from '../audit/event.ts'
 import type { PublicOrigin } from '../http/public-origin.ts'
 import type { Breakers } from '../isolate/breakers.ts'
+import type { InFlightCount } from '../isolate/in-flight.ts'
 import type { OriginCredentials } from '../origin/credentials.ts'
 import type { GuardedOriginOptions } from '../origin/guarded-origin.ts'
 import type { Origin, OriginOptions } from '../origin/origin.ts'
@@ -78,4 +79,6 @@ export interface Core extends GuardServices {
   readonly checks: readonly ReadinessCheck[]
   /** Returns the number of responses in progress. Default: they are not counted, as on Workers. */
   readonly openResponses?: (() => number) | undefined
+  /** The requests in progress, shared by the gateways of a process. Default: each gateway counts its own. */
+  readonly inFlight?: InFlightCount | undefined
 }

@@ -51,7 +51,7 @@ export type Gateway = Hono<{ Variables: GatewayVariables }>
 export function createGateway(services: Services, policy: Policy, watch?: StageWatch): Gateway {
   const { admission, authorizer, auditSink, origin } = services
   const { assertions, relations: checker, publicUrl, sources, addressOf, upgrades } = services
-  const { publicOriginOf, locateFor, openResponses, now } = services
+  const { publicOriginOf, locateFor, openResponses, inFlight, now } = services
   const { contributions = [], apps = [], explains = false } = services
   const calls = services.calls ?? [metricsCall({ ...services.metrics, now })]
   const sendNonces = policy.tokens.dpopNonceRequired
@@ -83,7 +83,10 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
   const hygiene = compose([
     ...contributions.flatMap(({ around }) => around ?? []),
     recorder.stage,
-    stage('shedLoad', shedLoad({ maxConcurrentRequests, maxOpenResponses, openResponses, now })),
+    stage(
+      'shedLoad',
+      shedLoad({ maxConcurrentRequests, maxOpenResponses, openResponses, inFlight, now }),
+    ),
     stage('canonicalPath', canonicalPath()),
     stage('sanitizeHeaders', sanitizeHeaders({ stripHeaders, keepHeaders, maxHeaderBytes })),
     stage('clientAddress', clientAddress({ addressOf })),

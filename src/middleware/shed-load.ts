@@ -1,7 +1,7 @@
 /** The `shedLoad` stage: refuses requests at once if too many are in progress. */
 
 import { Unavailable } from '../errors.ts'
-import { createInFlightCount, FULL } from '../isolate/in-flight.ts'
+import { createInFlightCount, FULL, type InFlightCount } from '../isolate/in-flight.ts'
 import { createMiddleware } from './create-middleware.ts'
 
 export interface ShedLoadOptions {
@@ -11,6 +11,8 @@ export interface ShedLoadOptions {
   readonly maxOpenResponses?: number | undefined
   /** Returns the number of responses in progress. Default: they are not counted. */
   readonly openResponses?: (() => number) | undefined
+  /** The count of requests, for gateways that share one limit. Default: a count of its own. */
+  readonly inFlight?: InFlightCount | undefined
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
 }
@@ -35,6 +37,7 @@ export const shedLoad = ({
   maxConcurrentRequests,
   maxOpenResponses = Number.POSITIVE_INFINITY,
   openResponses,
+  inFlight = createInFlightCount(),
   now = () => Date.now(),
 }: ShedLoadOptions) => {
   if (!Number.isSafeInteger(maxConcurrentRequests) || maxConcurrentRequests < 1)
@@ -42,7 +45,6 @@ export const shedLoad = ({
       `shedLoad: maxConcurrentRequests must be an integer above 0, not ${maxConcurrentRequests}`,
     )
   const withReserve = Math.ceil(maxConcurrentRequests * (1 + RESERVE_SHARE))
-  const inFlight = createInFlightCount()
   // One error for all requests: creating it takes longer than refusing.
   const overloaded = new Unavailable('gateway', 'overloaded', {
     retryAfterSeconds: RETRY_AFTER_SECONDS,

@@ -10,6 +10,7 @@ import {
 } from '../../gateway/compose-services.ts'
 import { createGateway } from '../../gateway/create-gateway.ts'
 import type { DoorParts } from '../../gateway/feature.ts'
+import { createInFlightCount, type InFlightCount } from '../../isolate/in-flight.ts'
 import { policyGauges } from '../../observability/metrics/policy-version.ts'
 import { type Policy, requirePolicy } from '../../policy/policy.ts'
 import type { Mistake } from '../../problems/mistake.ts'
@@ -120,19 +121,33 @@ export async function serve({
     throw error
   })
   const openResponses = () => listeners.open()
+  // Requests that an old gateway admitted count against the limit of the next one.
+  const inFlight = createInFlightCount()
+  const ofDoors = new Map<string, InFlightCount>()
+  function inFlightOf(door: string): InFlightCount {
+    const count = ofDoors.get(door) ?? createInFlightCount()
+    ofDoors.set(door, count)
+    return count
+  }
 
-  /** Builds the gateway of a policy and those behind its doors. They share nothing with those before. */
+  /** Builds the gateway of a policy and those behind its doors. With those before, they share the counts of load. */
   function gatewaysOf(policy: Policy, services: Services) {
     const checks = [...services.checks, stopping]
     const answering = (services.doors ?? []).map((door) => {
       const createDoorGateway: DoorParts['createGateway'] = ({ routes, ...changes }) =>
         createGateway(
-          { ...door.servicesFor(changes), checks, openResponses },
+          {
+            ...door.servicesFor(changes),
+            checks,
+            openResponses,
+            inFlight: inFlightOf(door.name),
+          },
           { ...policy, routes },
         )
       return { door, gateway: door.open({ createGateway: createDoorGateway }) }
     })
-    return { gateway: createGateway({ ...services, checks, openResponses }, policy), answering }
+    const shared = { ...services, checks, openResponses, inFlight }
+    return { gateway: createGateway(shared, policy), answering }
   }
 
   const work = createBackgroundWork()

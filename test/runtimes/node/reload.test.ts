@@ -1,6 +1,6 @@
 /** `Server.reload`: another policy for a server that runs. */
 import { once } from 'node:events'
-import { get } from 'node:http'
+import { get, type ServerResponse } from 'node:http'
 import { createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { forwardAuth } from '../../../src/features/forward-auth/index.ts'
@@ -28,9 +28,10 @@ let key: TestKey
 let server: Server
 let fetches = 0
 let doorPort: number
+let answer = (response: ServerResponse) => void response.end('[]')
 
 beforeAll(async () => {
-  parts = await startGateway({ redis: 'resp' })
+  parts = await startGateway({ redis: 'resp', origin: (_, response) => answer(response) })
   key = await createKey('remote')
   issuer = await startHttpServer((_, response) => {
     fetches += 1
@@ -95,6 +96,28 @@ test('a policy with mistakes, and one that the environment does not fit, change 
     /The environment is not valid/,
   )
   expect(await statusOf('/open')).toBe(200)
+})
+
+test('requests that the old gateway admitted use places of maxConcurrentRequests of the new one', async () => {
+  let release = () => {}
+  const reached = Promise.withResolvers<void>()
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  answer = (response) => {
+    reached.resolve()
+    void held.then(() => response.end('[]'))
+  }
+  const policy = policyOf({ maxConcurrentRequests: 1 })
+  await server.reload(policy)
+  const first = statusOf('/open')
+  await reached.promise
+  await server.reload(policy)
+  expect(await statusOf('/open')).toBe(503)
+  release()
+  expect(await first).toBe(200)
+  answer = (response) => void response.end('[]')
+  await server.reload(policyOf())
 })
 
 test('the size of headers that new connections may send follows the policy', async () => {
