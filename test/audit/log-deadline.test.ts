@@ -8,8 +8,9 @@ afterEach(() => void vi.useRealTimers())
 
 /** Returns a database that never answers a statement. */
 function silentDatabase(): D1Database {
-  const statement = { bind: () => statement, all: () => new Promise(() => {}) }
-  return { prepare: () => statement, batch: statement.all } as unknown as D1Database
+  const never = () => new Promise(() => {})
+  const statement = { bind: () => statement, all: never, first: never }
+  return { prepare: () => statement, batch: never } as unknown as D1Database
 }
 
 test('a database that does not answer is an outage after the deadline, and not before', async () => {

@@ -197,9 +197,9 @@ describe('changes by operators are audited [S66]', () => {
           rowsRead += result.meta.rows_read
           return result
         },
-        async first() {
-          const { results } = await wrapped.all()
-          return results[0] ?? null
+        async first(column: string) {
+          const { results } = await wrapped.all<Record<string, unknown>>()
+          return results[0]?.[column] ?? null
         },
       } as D1PreparedStatement
       real.set(wrapped, statement)
