@@ -1,5 +1,4 @@
 /** Role-based permissions: maps roles to permissions. Denies by default. */
-import { PERMISSION } from '../validators/names.ts'
 import type { Principal } from './principal.ts'
 
 /**
@@ -48,9 +47,9 @@ export interface PolicyAuthorizer extends Authorizer {
   declare(permissions: Iterable<string>): void
   /**
    * Reports that the policy has permissions that are not declared yet. From then on, every scope that a
-   * permission can have as a name narrows, see {@link createAuthorizer}.
+   * permission can have as a name narrows, see {@link createAuthorizer}. `syntax` is that of permissions.
    */
-  expectMore(): void
+  expectMore(syntax: RegExp): void
   /**
    * Returns the scopes that a token issued for this principal must stay within, so that it permits
    * no more than the principal. Undefined: only roles bound it. Scopes without a `:` are included.
@@ -79,7 +78,8 @@ export function createAuthorizer(roles: Roles): PolicyAuthorizer {
   const patterns = [...roles.values()].flat().filter((pattern) => pattern !== '*')
   const ofRoles = permissionSet(patterns)
   const declared = new Set(patterns)
-  let isComplete = true
+  /** Of permissions that are not declared yet. Undefined: all are declared. */
+  let later: RegExp | undefined
   /** For as long as the token is cached. */
   let scopeSets = new WeakMap<Principal, ScopeSets>()
   /** By scopes, which many tokens share. */
@@ -88,7 +88,7 @@ export function createAuthorizer(roles: Roles): PolicyAuthorizer {
   function namesPermissionOfPolicy(scope: string): boolean {
     if (ofRoles.covers(scope)) return true
     // A permission of a route that is not declared yet, or a pattern that covers one.
-    if (!isComplete && PERMISSION.test(scope.replace(/:\*$/, ':x'))) return true
+    if (later?.test(scope.replace(/:\*$/, ':x'))) return true
     const { covers } = permissionSet([scope])
     return [...declared].some(covers)
   }
@@ -146,8 +146,8 @@ export function createAuthorizer(roles: Roles): PolicyAuthorizer {
       for (const permission of permissions) declared.add(permission)
       forgetScopeSets()
     },
-    expectMore() {
-      isComplete = false
+    expectMore(syntax: RegExp) {
+      later = syntax
       forgetScopeSets()
     },
   })

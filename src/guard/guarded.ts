@@ -30,6 +30,7 @@ import type { Mistake } from '../problems/mistake.ts'
 import type { RedisConnection } from '../redis/connection.ts'
 import { createKeys, DEFAULT_KEY_PREFIX } from '../redis/keys.ts'
 import { createRedisRest, type RedisRestOptions } from '../redis/rest.ts'
+import { PERMISSION } from '../validators/names.ts'
 import type { Declaration, DeclarationOf } from './declaration.ts'
 import { type GuardOptions, type RedisClient, STANDARD_LIMIT } from './options.ts'
 import { createRevoke, type Revoke } from './revoke.ts'
@@ -132,7 +133,7 @@ export function createGuarded(
     now,
   })
   const services = { ...built, maxTokenBytes }
-  const { expectMore } = services.authorizer
+  const expectMore = () => services.authorizer.expectMore(PERMISSION)
   if (framework.loadsLate === true) expectMore()
   /** Undefined: without roles, every permission is one of scopes. */
   const ofRoles = roles.size === 0 ? undefined : permissionSet([...roles.values()].flat())
