@@ -247,7 +247,7 @@ export function portcullis<
       admit(req, res, demand, async (state) => {
         await enter(state, declaration, req)
         if (limitRest(state, req)) passOn(state, req, res, next)
-      }).catch(next)
+      }).catch((error: unknown) => next(failureOf(error)))
     }
     builds.add(guard, declaration)
     const handle =
@@ -277,7 +277,7 @@ export function portcullis<
     warnOfPublic(declarations)
     admit(req, res, { declarations, path: null, anonymous: false }, (state) => {
       if (limitRest(state, req)) passOn(state, req, res, next)
-    }).catch(next)
+    }).catch((error: unknown) => next(failureOf(error)))
   }
 
   const warned = new Set<Declaration>()
@@ -337,3 +337,10 @@ function limitRest(state: State, req: NodeRequest): boolean {
     () => state.refuse(new Denied({ code: 'payload_too_large', maxBytes: state.maxBytes })),
   )
 }
+
+/**
+ * Returns what the guard hands on to the error handler. Express takes nothing, and the texts `route` and
+ * `router`, for a request that goes on.
+ */
+const failureOf = (error: unknown): Error =>
+  error instanceof Error ? error : new Error('the guard has failed', { cause: error })

@@ -212,6 +212,35 @@ describe.each([
       ])
   })
 
+  test.each([[undefined], ['route'], ['router']])(
+    'a stage that throws %s admits no request',
+    async (thrown) => {
+      const reached: string[] = []
+      const routes = (app: Application, guard: ReturnType<typeof guardOf>) => {
+        const handled = guard.require('notes:read').handle(() => reached.push('handle'))
+        app.get('/handle', handled)
+        app.get('/route', guard.require('notes:read'), () => reached.push('route'))
+        app.use('/notes', guard)
+        app.use((_, res) => {
+          reached.push('behind')
+          res.json(null)
+        })
+        const onError: ErrorHandler = (_error, _req, res, _next) => {
+          res.status(500).json(null)
+        }
+        app.use(onError)
+      }
+      const { request } = await serve(make, routes, {
+        clientAddress: () => {
+          throw thrown
+        },
+      })
+      for (const path of ['/handle', '/route', '/notes'])
+        expect((await request(path, { headers })).status, path).toBe(500)
+      expect(reached).toEqual([])
+    },
+  )
+
   test('the address is that of `trust proxy`', async () => {
     const send = async (trust: boolean) => {
       const { request } = await serve(make, (app, guard) => {
