@@ -15,12 +15,12 @@ import { subpaths } from './package/subpaths.ts'
 import { ROOT } from './start/settings.ts'
 
 const BYTES_PER_KIB = 1_024
-const MAX_FILES = 195
-const MAX_PACKED_BYTES = 1_896_000
+const MAX_FILES = 196
+const MAX_PACKED_BYTES = 1_906_000
 /** Of `portcullis`, types included. */
 const MAX_NAMES = 60
 /** An app with few parts, and its budget in KiB after gzip: just above the measured size. */
-const FEWEST_PARTS = { entry: 'examples/parts/worker.ts', maxKib: 87.5 }
+const FEWEST_PARTS = { entry: 'examples/parts/worker.ts', maxKib: 87.7 }
 
 /** Everything that the package may contain. */
 const ALLOWED =
