@@ -37,6 +37,8 @@ describe.skipIf(CHROMIUM === undefined)('the pages of the console', () => {
     server = serve({
       port,
       hostname: '127.0.0.1',
+      // Other files of this process need the classes of Node.
+      overrideGlobalObjects: false,
       // The browser's requests, with the address and the origin of the gateway.
       fetch(request) {
         const headers = new Headers(request.headers)
