@@ -10,12 +10,12 @@ import { dial } from './wire.ts'
 import type { Running } from './workerd.ts'
 
 const MEGABYTE = 1_048_576
-const LARGE_MEGABYTES = 128
+const LARGE_MEGABYTES = 192
 /**
  * Maximum growth of resident memory while a large body passes: half of the body. The young generation
  * of Node alone may grow to 48 MiB.
  */
-const MAX_GROWTH_BYTES = 64 * MEGABYTE
+const MAX_GROWTH_BYTES = 96 * MEGABYTE
 
 const PLAIN = Buffer.from('the same words over and over. '.repeat(2_000))
 const GZIPPED = gzipSync(PLAIN)
