@@ -311,7 +311,7 @@ export function portcullis<
 
 const PROCESS = (globalThis as { process?: { readonly env: object } }).process?.env ?? {}
 
-/** Sets the route for the audit event. Not in the demand: a router below a parameter has any number of paths. */
+/** Sets the route for the audit event. It is not in the demand, because a mounted router can have many paths. */
 function setRoute(c: Context<{ Variables: Partial<GatewayVariables> }>, req: NodeRequest): void {
   const { baseUrl = '', route } = req
   if (typeof route?.path !== 'string') return
@@ -319,7 +319,7 @@ function setRoute(c: Context<{ Variables: Partial<GatewayVariables> }>, req: Nod
   c.set('portcullis.route', { path: baseUrl + route.path, limits })
 }
 
-/** Refuses what a `Request` cannot have: a URL that is none, and a body of GET or HEAD. */
+/** Refuses a request with an invalid URL, and a GET or HEAD with a body: `Request` accepts neither. */
 function checkMessage(c: Context, next: () => Promise<void>): Promise<void> {
   const { req, isUrl } = runOf(c)
   setRoute(c, req)

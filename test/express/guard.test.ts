@@ -280,7 +280,7 @@ describe.each([
   test.each([
     ['two credentials', ['Authorization: Bearer a.b.c'], 400],
     ['a body of GET', ['Content-Length: 2'], 400],
-    ['a host that is none', [], 400],
+    ['an invalid host', [], 400],
   ] as const)('a request with %s is refused', async (name, more, status) => {
     const reached: string[] = []
     const { url } = await serve(make, (app, guard) => {
@@ -290,7 +290,7 @@ describe.each([
         res.end('reached')
       })
     })
-    const host = name === 'a host that is none' ? 'a b' : 'app.test'
+    const host = name === 'an invalid host' ? 'a b' : 'app.test'
     const lines = [
       'GET / HTTP/1.1',
       `Host: ${host}`,

@@ -1,4 +1,4 @@
-/** Where a fixed secret stands in a request. */
+/** The place of a fixed secret in a request. */
 import { targetBelow } from '../../origin/origin.ts'
 import type { Credential } from './authorized-origin.ts'
 

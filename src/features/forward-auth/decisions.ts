@@ -81,7 +81,7 @@ export function createDecisions({
   const gateway = createGateway({
     origin,
     routes: routes.map(withoutBodyStages),
-    // The proxy opens it. Its handshake is judged as any other.
+    // The proxy opens it. The gateway decides about the handshake as about another request.
     upgrades: { isPossible: () => true, accept: (received) => received },
     publicOriginOf: (c) => originOf(c.req.raw.url),
     addressOf: (c) => (isForwarded(c) ? addressOf?.(c) : undefined),

@@ -234,7 +234,7 @@ describe.each(RUNTIMES)('sessions on several hosts on %s [S76]', (runtime) => {
     expect(sessionAt(browser, shop)).toBeUndefined()
   })
 
-  test('a code in another browser opens no session, so that nobody is signed in as somebody else', async () => {
+  test('a code in another browser opens no session: a user cannot be signed in as another one', async () => {
     const attacker = createUserAgent()
     const url = await codeFor(attacker, shop)
     const victim = createUserAgent()

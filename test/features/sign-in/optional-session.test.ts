@@ -18,7 +18,7 @@ describe.each(RUNTIMES)('a route with an optional session on %s', (runtime) => {
     gateway.reached.length = 0
   })
   const at = (path: string) => gateway.url + path
-  /** Returns whom the origin greets. */
+  /** Returns the subject that the origin receives. */
   async function greeted(init: RequestInit = {}) {
     const before = gateway.reached.length
     const { status, path, headers } = await browser.visit(at('/welcome'), undefined, init)

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { RUNTIMES, type SignInGateway, startGateway } from './gateway.ts'
 import { createUserAgent, type UserAgent } from './user-agent.ts'
 
-/** What each refusal tells a person who is signed in as a reader. */
+/** The page of each refusal, for a user with the role `reader`. */
 const REFUSALS: readonly [string, string, number, string][] = [
   ['a page without permission', '/audit', 403, 'Your account has no access to this page'],
   ['an unknown page', '/nothing', 404, 'This page does not exist'],

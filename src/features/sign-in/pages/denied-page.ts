@@ -26,7 +26,7 @@ interface Explanation {
   readonly links?: PageContent
 }
 
-/** Returns the title and the content of the page. It tells no more than the problem document. */
+/** Returns the title and the content of the page. It contains no more facts than the problem document. */
 export function deniedPage(refused: RefusedNavigation) {
   const { title, text, links = '' } = explain(refused)
   const id = refused.requestId
