@@ -7,7 +7,7 @@ import { createBuilds } from '../guard/builds.ts'
 import { createRouteGuards, type Declaration } from '../guard/declaration.ts'
 import type { Demand, Guarded } from '../guard/guarded.ts'
 import { setParams, validInput, type With } from '../guard/input.ts'
-import type { OnlyKnown, GuardOptions as OptionsOf } from '../guard/options.ts'
+import type { OnlyKnown, GuardOptions as OptionsOf, Suggested } from '../guard/options.ts'
 import type { RevocationTarget } from '../guard/revoke.ts'
 import { contextOf, createRunner, keepContext, OF_RUN, type Run, revokeFor } from '../guard/run.ts'
 import { callerOf, type GatewayVariables } from '../middleware/context.ts'
@@ -76,9 +76,6 @@ export type GuardOptions<
   LimitName extends string = string,
   Permission extends string = string,
 > = OptionsOf<LimitName, Permission, ConnectRequest>
-
-// A union with a plain string would drop the names from an editor's suggestions.
-type Suggested<Name extends string> = Name | (string & Record<never, never>)
 
 export interface Guard<LimitName extends string = string, Permission extends string = string>
   extends ConnectHandler {

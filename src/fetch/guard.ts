@@ -8,7 +8,7 @@ import { platformAddress } from '../guard/client-address.ts'
 import { createRouteGuards, type Declaration } from '../guard/declaration.ts'
 import { onceForEach } from '../guard/environment.ts'
 import { setParams, validInput, type With } from '../guard/input.ts'
-import type { OnlyKnown, GuardOptions as OptionsOf } from '../guard/options.ts'
+import type { OnlyKnown, GuardOptions as OptionsOf, Suggested } from '../guard/options.ts'
 import type { RevocationTarget } from '../guard/revoke.ts'
 import { contextOf, createRunner, keepContext, OF_RUN, type Run, revokeFor } from '../guard/run.ts'
 import { type BodyVariables, callerOf } from '../middleware/context.ts'
@@ -75,9 +75,6 @@ export type GuardOptions<
   LimitName extends string = string,
   Permission extends string = string,
 > = OptionsOf<LimitName, Permission, Request>
-
-// A union with a plain string would drop the names from an editor's suggestions.
-type Suggested<Name extends string> = Name | (string & Record<never, never>)
 
 export interface Guard<LimitName extends string = string, Permission extends string = string> {
   /** Guards a handler: callers need this permission, from their roles and scopes. */

@@ -118,3 +118,6 @@ export type OnlyKnown<Given> = Only<Given, GuardOptions> & {
 
 /** The limit that counts every request. */
 export const STANDARD_LIMIT = 'standard'
+
+/** A name, or another text. A union with a plain string would drop the names from an editor's suggestions. */
+export type Suggested<Name extends string> = Name | (string & Record<never, never>)

@@ -6,7 +6,7 @@ import { createBuilds } from '../guard/builds.ts'
 import { platformAddress } from '../guard/client-address.ts'
 import { createRouteGuards, type Declaration } from '../guard/declaration.ts'
 import { onceForEach } from '../guard/environment.ts'
-import type { OnlyKnown, GuardOptions as OptionsOf } from '../guard/options.ts'
+import type { OnlyKnown, GuardOptions as OptionsOf, Suggested } from '../guard/options.ts'
 import type { RevocationTarget } from '../guard/revoke.ts'
 import { callerOf } from '../middleware/context.ts'
 import type { PermissionDemand } from '../policy/definition.ts'
@@ -36,9 +36,6 @@ export type GuardOptions<
   LimitName extends string = string,
   Permission extends string = string,
 > = OptionsOf<LimitName, Permission, Context>
-
-// A union with a plain string would drop the names from an editor's suggestions.
-type Suggested<Name extends string> = Name | (string & Record<never, never>)
 
 export interface Guard<
   Bindings extends object = object,
