@@ -43,7 +43,7 @@ export function callerPage(caller: CallerView | undefined, query: Query): Consol
     content: html`${
       caller.isComplete
         ? ''
-        : html`<p class="note">Not all records were read: a list has too many.</p>`
+        : html`<p class="note">Not all records are shown: a list has too many, or you lack the permission of a list.</p>`
     }<div class="grid">
 ${card(
   'Bans',
