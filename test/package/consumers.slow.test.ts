@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { createIssuer, type Issuer } from 'portcullis/testing'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startWrangler } from '../../dev/start/wrangler.ts'
@@ -28,6 +29,8 @@ const OLDEST = { hono: '4.6.0', zod: '4.0.0' }
 
 /** Ends a request that wrangler does not serve, so that the failure shows what wrangler printed. */
 const RESPONSE_TIMEOUT_MS = 30_000
+/** The same for wrangler itself, within the time of a test. */
+const START_TIMEOUT_MS = 50_000
 
 let tarballs: Tarballs
 let redis: TestRedis
@@ -388,6 +391,9 @@ describe('wrangler', () => {
               worker.follow((line) => line.includes('Ready on') && resolve()),
             ),
             worker.ended.then(() => Promise.reject(new Error(worker.lines().join('\n')))),
+            setTimeout(START_TIMEOUT_MS).then(() =>
+              Promise.reject(new Error(`wrangler dev is not ready: ${worker.lines().join('\n')}`)),
+            ),
           ])
           const { status } = await fetch(`http://127.0.0.1:${port}/notes`, {
             headers: { authorization: `Bearer ${await issuer?.token({ roles: ['reader'] })}` },
