@@ -11,7 +11,21 @@ export interface RedisReply {
   readonly error?: string
 }
 
-/** Port: the connection to one server. */
+/**
+ * The lanes of a Redis cluster. A lane is a prefix with a hash tag, so that all of its keys are in
+ * one slot, and one script may use them together; see `lanes.ts`.
+ */
+export interface Lanes {
+  /** Every lane. The control lane is not among them. */
+  readonly all: readonly RedisConnection[]
+  /** Returns the lane of a subject, an address or another value. */
+  of(value: string): RedisConnection
+}
+
+/**
+ * Port: the connection to one server, or to the control lane of a cluster. Code that does not use
+ * `lanes` keeps all of its keys in the control lane, so it is correct on a cluster too.
+ */
 export interface RedisConnection {
   /** Connections with the same value share what they learn about the server. Default: nothing. */
   readonly server?: string
@@ -19,6 +33,8 @@ export interface RedisConnection {
   readonly keyLocking?: false
   /** The names of the keys of this gateway. */
   readonly keys: RedisKeys
+  /** The lanes of a cluster. Default: one server, which is its only lane. */
+  readonly lanes?: Lanes
   /**
    * Sends `commands` in one round trip and returns as many replies. Throws `Unavailable` for
    * anything but well-formed replies within the deadline. A call without a response is sent a

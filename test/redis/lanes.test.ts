@@ -1,0 +1,116 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { describe, expect, test } from 'vitest'
+import type { RedisConnection } from '../../src/redis/connection.ts'
+import { createKeys, DEFAULT_KEYS, type RedisKeys } from '../../src/redis/keys.ts'
+import {
+  allLanes,
+  CONTROL_TAG,
+  createLanes,
+  laneIndex,
+  laneOf,
+  laneTags,
+  SLOTS,
+  tagSlot,
+} from '../../src/redis/lanes.ts'
+import { freePort, isInstalled, run } from '../harness/process.ts'
+
+const connect = (keys: RedisKeys, slot: number): RedisConnection & { slot: number } => ({
+  keys,
+  slot,
+  send: async () => [],
+})
+
+describe('tags', () => {
+  test.each([1, 3, 64, 256, 1024])(
+    '%i lanes have different tags in the middle of their shares',
+    (count) => {
+      const tags = laneTags(count)
+      expect(new Set(tags).size).toBe(count)
+      expect(tags).not.toContain(CONTROL_TAG)
+      for (const [lane, tag] of tags.entries()) {
+        const middle = ((lane + 0.5) * SLOTS) / count
+        expect(Math.abs(tagSlot(tag) - middle)).toBeLessThan(SLOTS / count / 2)
+      }
+    },
+  )
+
+  test('the tags of 4 and of 64 lanes never change, because stored keys have them', () => {
+    expect(laneTags(4)).toEqual(['5nw', 'h85', '7l1', 'b3k'])
+    expect(laneTags(64).join(' ')).toBe(
+      '53t j3j if5 kec 574 74b akm 6bk 96a frw mj8 oin d1i 38o mnx xw he6 box 40w c9q hav 7ah ' +
+        '447 67a 1js fcu 85b m5 1n3 3me e2j iu 712 52d cmk 4dm 75r h5l 7av ice 3y7 1za 2k6 8ax ' +
+        'wu7 931 yg 8e8 7d8 5gn 621 41g jc0 qkn 66q i6o 3h5 1kc 2z4 84r 3lu des he 802',
+    )
+  })
+
+  test.skipIf(!isInstalled('redis-server'))('the slots are those of a cluster', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'lanes-'))
+    const port = await freePort()
+    const node = await run(
+      [
+        ...(['redis-server', '--port', String(port)] as const),
+        ...['--bind', '127.0.0.1', '--save', '', '--dir', folder],
+        ...['--cluster-enabled', 'yes', '--cluster-port', String(await freePort())],
+      ],
+      {},
+      'Ready to accept connections',
+    )
+    const redis = new Redis(port, '127.0.0.1')
+    try {
+      const tags = [CONTROL_TAG, ...laneTags(64)]
+      const slots = tags.map((tag) => redis.cluster('KEYSLOT', `pc:{${tag}}:limit:a`))
+      expect(await Promise.all(slots)).toEqual(tags.map(tagSlot))
+    } finally {
+      redis.disconnect()
+      await node.stop()
+      rmSync(folder, { recursive: true })
+    }
+  })
+})
+
+describe('lanes', () => {
+  test('the lane of a value never changes, because stored keys are in it', () => {
+    expect(['', 'alice', '192.0.2.7', 'é😀'].map((value) => laneIndex(value, 64))).toEqual([
+      11, 41, 11, 44,
+    ])
+  })
+
+  test('10,000 subjects are spread evenly over 64 lanes', () => {
+    const sizes = new Array<number>(64).fill(0)
+    for (let n = 0; n < 10_000; n++) {
+      const lane = laneIndex(`user-${n}`, 64)
+      sizes[lane] = (sizes[lane] ?? 0) + 1
+    }
+    // 156 on average. A random function stays within 5 standard deviations.
+    expect(Math.min(...sizes)).toBeGreaterThan(94)
+    expect(Math.max(...sizes)).toBeLessThan(219)
+  })
+
+  test('every key of a lane, and none of another one, has its tag', () => {
+    const redis = createLanes({ prefix: 'gw:', count: 4, connect })
+    expect(redis.keys).toEqual(createKeys('gw:{c}:'))
+    expect(redis.lanes.all.map(({ keys }) => keys.prefix)).toEqual(
+      laneTags(4).map((tag) => `gw:{${tag}}:`),
+    )
+    expect(allLanes(redis)).toBe(redis.lanes.all)
+    expect(laneOf(redis, 'alice')).toBe(redis.lanes.all[laneIndex('alice', 4)])
+  })
+
+  test('a connection to one server is its own and only lane', () => {
+    const redis = connect(DEFAULT_KEYS, 0)
+    expect(laneOf(redis, 'alice')).toBe(redis)
+    expect(allLanes(redis)).toEqual([redis])
+  })
+
+  test.each([
+    ['pc:{x}:', 4],
+    ['pc:', 0],
+    ['pc:', 1.5],
+    ['pc:', 1025],
+  ])('the prefix %s with %f lanes is refused', (prefix, count) => {
+    expect(() => createLanes({ prefix, count, connect })).toThrow(RangeError)
+  })
+})
