@@ -1,0 +1,228 @@
+/** A real Redis Cluster on loopback, without persistence, whose nodes a test can pause and kill. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Redis } from 'ioredis'
+import { freePort } from './process.ts'
+import { directTo, type RealServer, startRealServer } from './resp-server.ts'
+
+/** How long a master must be silent before its replica takes its place. */
+export const NODE_TIMEOUT_MS = 2_000
+const SLOTS = 16_384
+const POLL_MS = 20
+/** A cluster that takes longer never forms. */
+const FORMED_WITHIN_MS = 30_000
+
+export interface ClusterNode {
+  readonly port: number
+  /** The id of the node in the cluster. */
+  readonly id: string
+  /** A direct connection to this node only. It fails while the node is paused. */
+  readonly direct: Redis
+  /** Stops the process without closing its sockets, as a stalled machine does (SIGSTOP). */
+  pause(): void
+  resume(): void
+  /** Ends the process at once (SIGKILL). */
+  kill(): Promise<void>
+}
+
+export interface TestCluster {
+  /** `redis+cluster://` with the addresses of all masters. */
+  readonly url: string
+  /** The masters at the start, each with a third of the slots, in their order. */
+  readonly masters: readonly ClusterNode[]
+  /** The replicas at the start: the first replica of each master first. */
+  readonly replicas: readonly ClusterNode[]
+  readonly nodes: readonly ClusterNode[]
+  /** Returns the master that owns a slot, as `through` sees it. Default: the first master. */
+  ownerOf(slot: number, through?: ClusterNode): Promise<ClusterNode | undefined>
+  /** Resolves when every node that is `alive` sees all slots owned by masters that are alive. */
+  settled(alive?: readonly ClusterNode[]): Promise<void>
+  /** Deletes all keys. */
+  flush(): Promise<void>
+  close(): Promise<void>
+}
+
+export interface ClusterOptions {
+  /** Default 3. */
+  readonly masters?: number
+  /** Replicas of each master. Default 1. */
+  readonly replicas?: number
+  /** Further arguments of each `redis-server`. */
+  readonly args?: readonly string[]
+}
+
+/** Starts a cluster and waits until all nodes agree about it. */
+export async function startRedisCluster({
+  masters: count = 3,
+  replicas: each = 1,
+  args = [],
+}: ClusterOptions = {}): Promise<TestCluster> {
+  const folder = mkdtempSync(join(tmpdir(), 'cluster-'))
+  const started = await Promise.all(
+    Array.from({ length: count * (1 + each) }, () => startNode(folder, args)),
+  )
+  const nodes = started.map(({ node }) => node)
+  const masters = nodes.slice(0, count)
+  const replicas = nodes.slice(count)
+  const [first] = nodes
+  if (first === undefined) throw new Error('a cluster needs a node')
+
+  const settled: TestCluster['settled'] = (alive = nodes) =>
+    until(async () => {
+      const views = await Promise.all(alive.map(({ direct }) => ownersSeenBy(direct)))
+      const ids = new Set(alive.map(({ id }) => id))
+      return views.every(
+        ({ isOk, slots, owners }) => isOk && slots === SLOTS && owners.every((id) => ids.has(id)),
+      )
+    })
+
+  const cluster: TestCluster = {
+    url: `redis+cluster://${masters.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
+    masters,
+    replicas,
+    nodes,
+    async ownerOf(slot, through = first) {
+      const ranges = await slotsSeenBy(through.direct)
+      const owner = ranges.find(([from, to]) => from <= slot && slot <= to)?.[2][2]
+      return nodes.find(({ id }) => id === owner)
+    },
+    settled,
+    async flush() {
+      for (const { direct } of nodes)
+        await direct.flushall().catch((error: Error) => {
+          if (!error.message.startsWith('READONLY')) throw error
+        })
+    },
+    async close() {
+      for (const { node, server } of started) {
+        node.resume()
+        node.direct.disconnect()
+        await server.close()
+      }
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+
+  try {
+    await Promise.all(masters.map(({ direct }, at) => direct.cluster('SET-CONFIG-EPOCH', at + 1)))
+    await Promise.all(
+      masters.map(({ direct }, at) => {
+        const from = Math.floor((at * SLOTS) / count)
+        const to = Math.floor(((at + 1) * SLOTS) / count) - 1
+        return direct.call('CLUSTER', 'ADDSLOTSRANGE', from, to)
+      }),
+    )
+    // Every node meets every other one: gossip alone takes seconds.
+    await Promise.all(
+      nodes.map(({ direct }) =>
+        Promise.all(
+          started
+            .filter(({ node }) => node.direct !== direct)
+            .map(({ node, busPort }) =>
+              direct.call('CLUSTER', 'MEET', '127.0.0.1', node.port, busPort),
+            ),
+        ),
+      ),
+    )
+    await until(async () => {
+      const views = await Promise.all(
+        nodes.map(async ({ direct }) => String(await direct.cluster('NODES'))),
+      )
+      return views.every((view) => nodes.every(({ id }) => view.includes(id)))
+    })
+    await Promise.all(
+      replicas.map(({ direct }, at) => direct.cluster('REPLICATE', masters[at % count]?.id ?? '')),
+    )
+    await settled()
+    await until(async () => {
+      const infos = await Promise.all(replicas.map(({ direct }) => direct.info('replication')))
+      return infos.every((info) => info.includes('master_link_status:up'))
+    })
+    // A replica is listed once its master has sent it something.
+    await until(async () => {
+      const views = await Promise.all(nodes.map(({ direct }) => slotsSeenBy(direct)))
+      return views.every((ranges) => ranges.every((range) => range.length === 3 + each))
+    })
+    return cluster
+  } catch (error) {
+    await cluster.close()
+    throw error
+  }
+}
+
+/** Moves a slot and its keys from its master to another one, and calls `midway` while it is moving. */
+export async function moveSlot(
+  { masters, ownerOf }: TestCluster,
+  slot: number,
+  to: ClusterNode,
+  midway: () => Promise<void> = async () => {},
+): Promise<void> {
+  const from = await ownerOf(slot)
+  if (from === undefined || from === to) throw new Error(`slot ${slot} cannot be moved`)
+  await to.direct.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', from.id)
+  await from.direct.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', to.id)
+  await midway()
+  for (;;) {
+    const keys = (await from.direct.call('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[]
+    if (keys.length === 0) break
+    await from.direct.call('MIGRATE', '127.0.0.1', to.port, '', 0, 5_000, 'KEYS', ...keys)
+  }
+  for (const node of [to, from, ...masters.filter((each) => each !== to && each !== from)])
+    await node.direct.call('CLUSTER', 'SETSLOT', slot, 'NODE', to.id)
+}
+
+interface StartedNode {
+  readonly node: ClusterNode
+  readonly server: RealServer
+  readonly busPort: number
+}
+
+async function startNode(folder: string, args: readonly string[]): Promise<StartedNode> {
+  const [port, busPort] = [await freePort(), await freePort()]
+  const server = await startRealServer(
+    [
+      ...['--dir', folder, '--cluster-enabled', 'yes', '--cluster-port', String(busPort)],
+      ...['--cluster-config-file', `nodes-${port}.conf`, '--appendonly', 'no'],
+      ...['--cluster-node-timeout', String(NODE_TIMEOUT_MS)],
+      ...['--cluster-require-full-coverage', 'no', '--maxmemory', '256mb'],
+      ...['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1', ...args],
+    ],
+    port,
+  )
+  const direct = directTo(port)
+  const id = await direct.cluster('MYID')
+  const { process } = server
+  const node: ClusterNode = {
+    port,
+    id: String(id),
+    direct,
+    pause: () => void process.kill('SIGSTOP'),
+    resume: () => void process.kill('SIGCONT'),
+    kill: server.close,
+  }
+  return { node, server, busPort }
+}
+
+type SlotRange = [from: number, to: number, master: [host: string, port: number, id: string]]
+
+const slotsSeenBy = async (direct: Redis) => (await direct.call('CLUSTER', 'SLOTS')) as SlotRange[]
+const infoOf = async (direct: Redis) => String(await direct.cluster('INFO'))
+
+async function ownersSeenBy(direct: Redis) {
+  const ranges = await slotsSeenBy(direct)
+  return {
+    isOk: (await infoOf(direct)).includes('cluster_state:ok'),
+    slots: ranges.reduce((sum, [from, to]) => sum + to - from + 1, 0),
+    owners: ranges.map(([, , [, , id]]) => id),
+  }
+}
+
+async function until(isTrue: () => Promise<boolean>): Promise<void> {
+  const endMs = Date.now() + FORMED_WITHIN_MS
+  while (!(await isTrue())) {
+    if (Date.now() > endMs) throw new Error('the cluster does not settle')
+    await sleep(POLL_MS)
+  }
+}
