@@ -1,7 +1,7 @@
 /** Client of the operators' API. It requests its own access token and keeps it in memory only. */
 import type { Connection } from './connection.ts'
 import { Failure, REFUSED } from './failure.ts'
-import { exchange } from './http.ts'
+import { exchange, WAITING_TIMEOUT_MS } from './http.ts'
 
 const METADATA_PATH = '/.well-known/oauth-authorization-server'
 const ADMIN_PATH = '/-/admin'
@@ -36,9 +36,10 @@ export interface Gateway {
   /** Ids of the requests of this client, which the audit trail contains as well. */
   readonly requestIds: ReadonlySet<string>
   get<Answer extends object>(path: string, query?: Query): Promise<Answer>
-  post<Answer extends object>(path: string, body: object): Promise<Answer>
+  /** A `query` with `wait` has a longer timeout. */
+  post<Answer extends object>(path: string, body: object, query?: Query): Promise<Answer>
   patch<Answer extends object>(path: string, body: object): Promise<Answer>
-  delete(path: string): Promise<void>
+  delete(path: string, query?: Query): Promise<void>
   /** RFC 7662. */
   introspect(token: string): Promise<{ readonly active?: unknown }>
 }
@@ -148,6 +149,7 @@ export function createGateway(connection: Connection, signal?: AbortSignal): Gat
       ...(body !== undefined && { body: JSON.stringify(body) }),
       signal,
       onRequestId,
+      ...(query['wait'] !== undefined && { timeoutMs: WAITING_TIMEOUT_MS }),
     })
   }
 
@@ -155,11 +157,11 @@ export function createGateway(connection: Connection, signal?: AbortSignal): Gat
     requestIds,
     get: async <Answer extends object>(path: string, query: Query = {}) =>
       (await call('GET', path, query)) as Answer,
-    post: async <Answer extends object>(path: string, body: object) =>
-      (await call('POST', path, {}, body)) as Answer,
+    post: async <Answer extends object>(path: string, body: object, query: Query = {}) =>
+      (await call('POST', path, query, body)) as Answer,
     patch: async <Answer extends object>(path: string, body: object) =>
       (await call('PATCH', path, {}, body)) as Answer,
-    delete: async (path) => void (await call('DELETE', path, {})),
+    delete: async (path, query = {}) => void (await call('DELETE', path, query)),
     introspect: async (value) => form(await endpoint('introspection_endpoint'), { token: value }),
   }
 }

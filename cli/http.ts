@@ -7,6 +7,8 @@ import { plainFinding } from './plain-findings.ts'
 
 /** Timeout of the whole response. Longer than the gateway ever takes. */
 export const TIMEOUT_MS = 10_000
+/** The same for a call that waits for the bound of revocations, which is at most 60 s. */
+export const WAITING_TIMEOUT_MS = 75_000
 /** Replaces the gateway's own detail, which refers to the schema of a route. */
 const INPUT_REFUSED = 'The gateway refused the request.'
 /**
@@ -23,6 +25,8 @@ export interface HttpRequest {
   readonly onRequestId?: (id: string) => void
   /** Aborts the request. */
   readonly signal?: AbortSignal | undefined
+  /** Default: {@link TIMEOUT_MS}. */
+  readonly timeoutMs?: number
 }
 
 /**
@@ -31,7 +35,8 @@ export interface HttpRequest {
  * with the reason of a connection error.
  */
 export async function exchange(request: HttpRequest): Promise<object> {
-  const deadline = AbortSignal.timeout(TIMEOUT_MS)
+  const { timeoutMs = TIMEOUT_MS } = request
+  const deadline = AbortSignal.timeout(timeoutMs)
   const signal = request.signal ? AbortSignal.any([deadline, request.signal]) : deadline
   let response: Response
   let text: string
@@ -48,7 +53,7 @@ export async function exchange(request: HttpRequest): Promise<object> {
     if (id !== null) request.onRequestId?.(id)
     text = await response.text()
   } catch (error) {
-    throw connectionFailure(request.url, error)
+    throw connectionFailure(request.url, error, timeoutMs)
   }
   const answer = text === '' && response.ok ? {} : objectIn(text)
   if (!response.ok) throw refusal(response, answer)
@@ -56,9 +61,9 @@ export async function exchange(request: HttpRequest): Promise<object> {
   return answer
 }
 
-function connectionFailure(url: URL, error: unknown): Failure {
+function connectionFailure(url: URL, error: unknown, timeoutMs: number): Failure {
   if ((error as Error).name === 'TimeoutError') {
-    const seconds = TIMEOUT_MS / 1_000
+    const seconds = timeoutMs / 1_000
     return new Failure(
       UNDECIDED,
       'gateway_timeout',

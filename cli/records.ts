@@ -1,5 +1,5 @@
 /** Commands that lists of records share: one that lists a page, and one that ends a record. */
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { id } from './arguments.ts'
 import {
   type CommonOptions,
@@ -67,20 +67,33 @@ interface Removal extends Description {
   readonly argument: string
   /** Default: the parser of ids. */
   readonly parse?: (text: string) => string
+  /** Whether the command ends access, so that it has `--wait`. Default false. */
+  readonly endsAccess?: boolean
   /** Returns the sentence that reports the end of a record. */
   done(id: string): string
+}
+
+/** The option of commands that end access. */
+export const waitOption = () =>
+  new Option(
+    '--wait <where>',
+    'answer only when gateways that decide without a call to Redis refuse the callers, too',
+  ).choices(['everywhere'])
+
+export interface WaitOptions {
+  readonly wait?: string
 }
 
 /** Adds a command that ends one record by its id. */
 export function addRemoval(
   parent: Command,
-  { path, argument, parse = id, done, ...description }: Removal,
+  { path, argument, parse = id, endsAccess = false, done, ...description }: Removal,
 ): void {
-  onlineCommand(parent, description)
-    .argument('<id>', argument, parse)
-    .action(async (record: string, options: CommonOptions) => {
-      const { gateway, output } = workWith(options)
-      await gateway.delete(`${path}/${record}`)
-      output.result({}, done(record))
-    })
+  const command = onlineCommand(parent, description).argument('<id>', argument, parse)
+  if (endsAccess) command.addOption(waitOption())
+  command.action(async (record: string, options: CommonOptions & WaitOptions) => {
+    const { gateway, output } = workWith(options)
+    await gateway.delete(`${path}/${record}`, { wait: options.wait })
+    output.result({}, done(record))
+  })
 }

@@ -118,6 +118,7 @@ export function addApiKeyCommands(program: Command): void {
     path: '/api-keys',
     argument: ID,
     parse: keyId,
+    endsAccess: true,
     done: (key) => `API key ${key} is revoked.`,
   })
 }

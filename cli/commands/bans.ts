@@ -2,9 +2,9 @@
 import { Argument, type Command } from 'commander'
 import { seconds } from '../arguments.ts'
 import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
-import { addListing, addRemoval } from '../records.ts'
+import { addListing, addRemoval, type WaitOptions, waitOption } from '../records.ts'
 
-interface BanOptions extends CommonOptions {
+interface BanOptions extends CommonOptions, WaitOptions {
   readonly for: number
   readonly issuer?: string
   readonly tenant?: string
@@ -44,16 +44,18 @@ export function addBanCommands(program: Command): void {
     .option('--issuer <issuer>', 'issuer of the subject (default: all issuers)')
     .option('--tenant <tenant>', 'only members of this tenant (default: whatever the tenant is)')
     .option('--reason <text>', 'reason, for the list of bans')
+    .addOption(waitOption())
     .action(async (kind: string, value: string, options: BanOptions) => {
       const { gateway, output } = workWith(options)
-      const answer = await gateway.post<object>('/bans', {
+      const order = {
         kind,
         value,
         seconds: options.for,
         issuer: options.issuer,
         tenant: options.tenant,
         reason: options.reason,
-      })
+      }
+      const answer = await gateway.post<object>('/bans', order, { wait: options.wait })
       output.thing(answer)
     })
   addListing(bans, {

@@ -60,6 +60,7 @@ export function addClientCommands(program: Command): void {
     examples: [`portcullis clients disable ${EXAMPLE_ID}`],
     path: '/clients',
     argument: WHICH[1],
+    endsAccess: true,
     done: (client) => `Client ${client} is disabled, and its tokens are revoked.`,
   })
   addHashSecret(clients)

@@ -4,11 +4,11 @@ import { textOf } from '../arguments.ts'
 import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
 import { decodeToken } from '../decode.ts'
 import { usage } from '../failure.ts'
-import { addListing, addRemoval } from '../records.ts'
+import { addListing, addRemoval, type WaitOptions, waitOption } from '../records.ts'
 
 const KINDS = ['token', 'session', 'subject', 'client', 'tenant']
 
-interface RevokeOptions extends CommonOptions {
+interface RevokeOptions extends CommonOptions, WaitOptions {
   readonly issuer?: string
   readonly tenant?: string
   readonly reason?: string
@@ -58,6 +58,7 @@ function addRevoke(program: Command): void {
       'portcullis revoke subject alice --reason "laptop stolen"',
       'portcullis revoke token 0b0c0f0e-8d4a-4b6c-9f6e-2a1b3c4d5e6f',
       'portcullis revoke token - < token.txt',
+      'portcullis revoke tenant acme --wait everywhere',
     ],
   })
     .addArgument(new Argument('<kind>', 'kind of revocation').choices(KINDS))
@@ -65,17 +66,19 @@ function addRevoke(program: Command): void {
     .option('--issuer <issuer>', 'issuer (default: all issuers, or that of the JWT)')
     .option('--tenant <tenant>', 'only what members of this tenant hold (default: all of it)')
     .option('--reason <text>', 'reason, for the list of revocations')
+    .addOption(waitOption())
     .action(async (kind: string, argument: string, options: RevokeOptions) => {
       const { gateway, output } = workWith(options)
       const { value, issuer }: TokenName =
         kind === 'token' ? tokenNamedBy(await textOf(argument)) : { value: argument }
-      const answer = await gateway.post<object>('/revocations', {
+      const order = {
         kind,
         value,
         issuer: options.issuer ?? issuer,
         tenant: options.tenant,
         reason: options.reason,
-      })
+      }
+      const answer = await gateway.post<object>('/revocations', order, { wait: options.wait })
       output.thing(answer)
     })
 }

@@ -40,6 +40,7 @@ import { planName } from '../plans/assignment.ts'
 import type { AdminContext } from './context.ts'
 import { issuableSecond, refuseBeyond, refuseRevoked, refuseUnknownRoles } from './grant.ts'
 import { createKeyPlans } from './plans.ts'
+import { waitSchema } from './wait.ts'
 
 const apiKeyView = () =>
   z.strictObject({
@@ -123,7 +124,7 @@ function viewOf(key: ListedApiKey, nowMs: number): z.infer<ReturnType<typeof api
 }
 
 export function apiKeyCalls(context: AdminContext): AdminCall[] {
-  const { apiKeys, clients } = context
+  const { apiKeys, clients, waitUntilInForce } = context
   const call = adminGroup('API keys', context)
   const plans = createKeyPlans(context)
   const shown = (key: ListedApiKey) => viewOf(key, context.now())
@@ -379,11 +380,12 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       id: 'disableApiKey',
       summary: 'Disable an API key',
       params: idParams,
+      query: waitSchema,
       description:
         'The key stays listed as revoked, with the plan that it had. It cannot be restored.',
       problems: [409],
       response: 'The key is invalid everywhere, with all its secrets.',
-      async handle({ params: { id }, operator, scope, changed }) {
+      async handle({ params: { id }, query, operator, scope, changed }) {
         if (confinedTo(scope) !== undefined) await withinTenant(scope, apiKeys.find(id))
         const plan = (await plans.planOf(id)) ?? undefined
         const ended = await apiKeys.end(id, { by: operator.subject, plan })
@@ -391,6 +393,7 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
         await plans.remove(id)
         await existing(ended)
         changed('api-key.disable', id)
+        await waitUntilInForce(query)
       },
     }),
   ]

@@ -26,6 +26,7 @@ import {
 import { describe } from '../../validators/checks.ts'
 import { modeSchema } from '../../validators/mode.ts'
 import type { AdminContext } from './context.ts'
+import { waitSchema } from './wait.ts'
 
 const banView = () =>
   z.strictObject({
@@ -66,7 +67,7 @@ function viewOf({ createdAtSeconds, expiresAtSeconds, issuers: _, ...ban }: Ban)
 const isOfEveryTenant = ({ tenant }: Ban): boolean => tenant === undefined
 
 export function banCalls(context: AdminContext): AdminCall[] {
-  const { bans, issuers } = context
+  const { bans, issuers, waitUntilInForce } = context
   const call = adminGroup('Bans', context)
   return [
     call({
@@ -79,12 +80,13 @@ export function banCalls(context: AdminContext): AdminCall[] {
         'An IPv6 address means its /64. The ban applies everywhere, from the next request that ' +
         'requests a token or counts in a limit. The response to a banned caller says when the ban ends. ' +
         'An operator with a tenant bans subjects as members of its tenant, and no addresses (403).',
+      query: waitSchema,
       body: newBanSchema,
       example: { kind: 'address', value: '203.0.113.7', seconds: 3_600 },
       status: 201,
       response: 'The ban is in force.',
       reply: banView,
-      async handle({ body, operator, scope, changed }) {
+      async handle({ query, body, operator, scope, changed }) {
         if (body.kind === 'address') refuseTenant(scope)
         const ban = await bans.create({
           ...body,
@@ -94,6 +96,7 @@ export function banCalls(context: AdminContext): AdminCall[] {
           ...createdByOf(operator),
         })
         changed('ban.create', ban.id)
+        await waitUntilInForce(query)
         return viewOf(ban)
       },
     }),

@@ -20,6 +20,7 @@ import {
 } from '../authorization-server/client.ts'
 import type { AdminContext } from './context.ts'
 import { ownGrantOf, refuseBeyond } from './grant.ts'
+import { waitSchema } from './wait.ts'
 
 /** One day. */
 const MAX_GRACE_SECONDS = 86_400
@@ -94,6 +95,7 @@ function viewOf(client: Client): z.infer<ReturnType<typeof clientView>> {
 
 export function clientCalls(context: AdminContext): AdminCall[] {
   const { clients, bulkRevocation, publicUrl, revokedBeforeSeconds, signingKeys, now } = context
+  const { waitUntilInForce } = context
   const call = adminGroup('Clients', context)
 
   /** Returns a client. Throws `Denied` (`not_found`) if it is unknown, disabled, or of another tenant. */
@@ -209,9 +211,10 @@ export function clientCalls(context: AdminContext): AdminCall[] {
         'on. Later calls for the client return 404, except for the list and for this call, which ' +
         'can be repeated.',
       params: clientParams,
+      query: waitSchema,
       problems: [409],
       response: 'The client is disabled everywhere.',
-      async handle({ params: { clientId }, scope, changed }) {
+      async handle({ params: { clientId }, query, scope, changed }) {
         // Includes disabled clients, so that a call that failed halfway can be repeated.
         const client = await withinTenant(scope, clients.find(clientId))
         refuseConfigured(client)
@@ -229,6 +232,7 @@ export function clientCalls(context: AdminContext): AdminCall[] {
             atSeconds: Math.floor(now() / 1000) + IN_FLIGHT_SECONDS,
             ttlSeconds: revokedBeforeSeconds + IN_FLIGHT_SECONDS,
           })
+        await waitUntilInForce(query)
       },
     }),
   ]

@@ -18,6 +18,7 @@ import type { ClientRegistry } from '../authorization-server/client.ts'
 import type { GrantStore } from '../authorization-server/grant-store.ts'
 import type { SecurityProfile } from '../authorization-server/schemas/client.ts'
 import type { PlanAssignments, PlansOfKeys } from '../plans/assignment.ts'
+import type { WaitUntilInForce } from './wait.ts'
 
 export interface AdminContext extends CallFrame {
   readonly clients: ClientRegistry
@@ -25,6 +26,7 @@ export interface AdminContext extends CallFrame {
   readonly serverProfile: () => SecurityProfile | undefined
   readonly apiKeys: ApiKeys
   readonly revocations: RevocationLog
+  readonly waitUntilInForce: WaitUntilInForce
   readonly bulkRevocation: Pick<Revocations, 'revokeBefore'>
   readonly revocationFacts: GrantStore
   readonly bans: BanList

@@ -44,6 +44,7 @@ import { planCalls } from './plans.ts'
 import { recordCalls } from './records.ts'
 import { revocationCalls } from './revocations.ts'
 import { tokenCalls } from './tokens.ts'
+import { createWait } from './wait.ts'
 
 const MAX_ENDED_API_KEY_DAYS = 3_650
 const DAY_SECONDS = 86_400
@@ -139,6 +140,7 @@ function createContext(parts: FeatureParts, endedSeconds: number): AdminContext 
     clients: createClientRegistry({ redis, configured: clients, publicUrl, now }),
     apiKeys: createApiKeys({ redis, publicUrl, now, endedSeconds }),
     revocations: createRevocationLog(redis, now),
+    waitUntilInForce: createWait(policy.revocation.maxStalenessMs),
     bulkRevocation: createRevocations(redis, now),
     revocationFacts: createGrantStore(redis),
     bans: createBanList(redis, now),

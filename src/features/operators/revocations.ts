@@ -22,6 +22,7 @@ import {
 import { confinedTo, listedFor, ownedBy, refuseRemoval } from '../../routes/admin/tenant.ts'
 import { describe } from '../../validators/checks.ts'
 import type { AdminContext } from './context.ts'
+import { waitSchema } from './wait.ts'
 
 const revocationView = () =>
   z.strictObject({
@@ -58,7 +59,8 @@ function viewOf({ createdAtSeconds, expiresAtSeconds, issuers: _, ...revocation 
 }
 
 export function revocationCalls(context: AdminContext): AdminCall[] {
-  const { revocations, issuers, revokedBeforeSeconds, revokedTokenSeconds } = context
+  const { revocations, issuers, revokedBeforeSeconds, revokedTokenSeconds, waitUntilInForce } =
+    context
   const call = adminGroup('Revocations', context)
 
   return [
@@ -73,12 +75,13 @@ export function revocationCalls(context: AdminContext): AdminCall[] {
         '`subject`, `client` or `tenant` up to the current second. The revocation applies ' +
         'everywhere from the next request on. With `tenant`, or by an operator with a tenant, it covers ' +
         'only what members of that tenant hold.',
+      query: waitSchema,
       body: newRevocationSchema,
       example: { kind: 'subject', value: 'alice', reason: 'left the company' },
       status: 201,
       response: 'The revocation is in force.',
       reply: revocationView,
-      async handle({ body, operator, scope, changed }) {
+      async handle({ query, body, operator, scope, changed }) {
         const { kind, value, issuer } = body
         const tenant = kind === 'tenant' ? value : body.tenant
         const owned = ownedBy(scope, { issuer, tenant }, issuers)
@@ -92,6 +95,7 @@ export function revocationCalls(context: AdminContext): AdminCall[] {
           ttlSeconds: kind === 'token' ? revokedTokenSeconds : revokedBeforeSeconds,
         })
         changed('revocation.create', revocation.id)
+        await waitUntilInForce(query)
         return viewOf(revocation)
       },
     }),
