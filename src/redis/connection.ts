@@ -22,6 +22,17 @@ export interface Lanes {
   of(value: string): RedisConnection
 }
 
+export interface SendOptions {
+  /** The call must not be sent a second time. */
+  readonly once?: boolean
+  /**
+   * So many replicas must have received what the commands wrote, else the call throws
+   * `Unavailable`. The commands have run then, and a replica may have received them. Waits for at
+   * most the deadline of the call, on a socket that no request uses. Over RESP only. Default 0.
+   */
+  readonly acknowledgedBy?: number
+}
+
 /**
  * Port: the connection to one server, or to the control lane of a cluster. Code that does not use
  * `lanes` keeps all of its keys in the control lane, so it is correct on a cluster too.
@@ -40,10 +51,7 @@ export interface RedisConnection {
    * anything but well-formed replies within the deadline. A call without a response is sent a
    * second time, unless `once` is set, because a repeated call would look like a second use.
    */
-  send(
-    commands: readonly RedisCommand[],
-    options?: { readonly once?: boolean },
-  ): Promise<readonly RedisReply[]>
+  send(commands: readonly RedisCommand[], options?: SendOptions): Promise<readonly RedisReply[]>
 }
 
 const ONCE = { once: true }
@@ -51,5 +59,5 @@ const ONCE = { once: true }
 /** Returns the connection without the retry, for commands that must not run twice, such as `SET NX`. */
 export const sentOnce = (redis: RedisConnection): RedisConnection => ({
   ...redis,
-  send: (commands) => redis.send(commands, ONCE),
+  send: (commands, options) => redis.send(commands, options ? { ...options, ...ONCE } : ONCE),
 })

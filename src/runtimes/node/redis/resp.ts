@@ -10,7 +10,13 @@ import {
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { createKeys, DEFAULT_KEY_PREFIX } from '../../../redis/keys.ts'
 import { parseRedisUrl } from '../schemas/redis-url.ts'
-import { classifyFault, createRespSocket, findMistake } from './resp-socket.ts'
+import { acknowledgedSend } from './socket/acknowledged.ts'
+import {
+  classifyFault,
+  createRespSocket,
+  findMistake,
+  type RespSocket,
+} from './socket/resp-socket.ts'
 
 export interface RespOptions {
   /** See `parseRedisUrl`. */
@@ -47,23 +53,24 @@ export function connectResp({
 }: RespOptions): RespClient {
   const target = parseRedisUrl(url)
   if (target === undefined) throw new TypeError('invalid URL of Redis')
-  const socket = createRespSocket(target, Math.max(timeoutMs, MIN_SILENCE_MS))
+  const silenceMs = Math.max(timeoutMs, MIN_SILENCE_MS)
+  const socket = createRespSocket(target, silenceMs)
   const keys = createKeys(keyPrefix)
 
-  const send: SendCall = (commands, deadline, once) =>
-    new Promise((resolve, reject) => {
-      deadline.onExpiry = reject
-      socket.send(commands, deadline).then(resolve, (cause) => {
-        if (once || deadline.isExpired || classifyFault(cause) !== 'unreachable') reject(cause)
-        else socket.send(commands, deadline).then(resolve, reject)
-      })
-    })
+  const send = sendThrough(socket)
+  // It opens with the first call that waits for replicas.
+  const writers = createRespSocket(target, silenceMs)
+  const write = sendThrough(writers)
 
   return {
     connect: (calls) => ({
       keys,
       keyLocking: false,
-      send: boundedCalls(calls, send, classifyFault),
+      send: acknowledgedSend(
+        boundedCalls(calls, send, classifyFault),
+        boundedCalls(calls, write, classifyFault),
+        calls.timeoutMs ?? DEFAULT_REDIS_TIMEOUT_MS,
+      ),
     }),
     async check() {
       try {
@@ -76,6 +83,21 @@ export function connectResp({
           ])
       }
     },
-    close: socket.close,
+    close() {
+      socket.close()
+      writers.close()
+    },
   }
 }
+
+/** Sends a call a second time if the socket was lost before the reply, unless it says `once`. */
+const sendThrough =
+  (socket: RespSocket): SendCall =>
+  (commands, deadline, once) =>
+    new Promise((resolve, reject) => {
+      deadline.onExpiry = reject
+      socket.send(commands, deadline).then(resolve, (cause) => {
+        if (once || deadline.isExpired || classifyFault(cause) !== 'unreachable') reject(cause)
+        else socket.send(commands, deadline).then(resolve, reject)
+      })
+    })

@@ -1,10 +1,10 @@
 /** The socket to Redis over RESP. A call that finds it closed opens it. */
 import { Command, Redis, type RedisOptions, ReplyError } from 'ioredis'
-import type { Deadline } from '../../../isolate/deadline.ts'
-import type { Fault } from '../../../problems/reasons.ts'
-import type { RedisCommand, RedisReply } from '../../../redis/connection.ts'
-import type { RedisTarget } from '../schemas/redis-url.ts'
-import { oncePerTurn } from '../system/once-per-turn.ts'
+import type { Deadline } from '../../../../isolate/deadline.ts'
+import type { Fault } from '../../../../problems/reasons.ts'
+import type { RedisCommand, RedisReply } from '../../../../redis/connection.ts'
+import type { RedisTarget } from '../../schemas/redis-url.ts'
+import { oncePerTurn } from '../../system/once-per-turn.ts'
 import { requireUsable, UnusableServer } from './server-info.ts'
 
 const CONNECT_TIMEOUT_MS = 2_000
