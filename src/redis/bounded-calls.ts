@@ -3,7 +3,7 @@ import { Unavailable } from '../errors.ts'
 import type { CircuitBreaker } from '../isolate/circuit-breaker.ts'
 import { createDeadlines, type Deadline } from '../isolate/deadline.ts'
 import type { Fault } from '../problems/reasons.ts'
-import type { RedisCommand, RedisConnection, RedisReply } from './connection.ts'
+import type { RedisCommand, RedisConnection, RedisReply, SendOptions } from './connection.ts'
 
 export interface RedisCallOptions {
   /** Deadline of the whole call, its retry included; see `createDeadlines`. Default 250 ms. */
@@ -15,16 +15,17 @@ export interface RedisCallOptions {
 }
 
 /**
- * Sends commands and returns their replies. Throws when the deadline expires. With `once` the call must
- * not be repeated.
+ * Sends commands and returns their replies. Throws when the deadline expires.
  */
 export type SendCall = (
   commands: readonly RedisCommand[],
   deadline: Deadline,
-  once: boolean | undefined,
+  options: SendOptions,
 ) => Promise<unknown>
 
 export const DEFAULT_REDIS_TIMEOUT_MS = 250
+
+const NO_OPTIONS: SendOptions = {}
 
 /**
  * Creates the `send` of a connection. `faultOf` classifies what `sendCall` throws.
@@ -39,12 +40,12 @@ export function boundedCalls(
   faultOf: (cause: unknown) => Fault,
 ): RedisConnection['send'] {
   const deadlines = createDeadlines(timeoutMs)
-  return async (commands, { once } = {}) => {
+  return async (commands, options = NO_OPTIONS) => {
     const entry = breaker?.enter() ?? 0
     const deadline = deadlines.start()
     let replies: unknown
     try {
-      replies = await sendCall(commands, deadline, once)
+      replies = await sendCall(commands, deadline, options)
       deadline.end(true)
     } catch (cause) {
       deadline.end(false)

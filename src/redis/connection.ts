@@ -22,6 +22,12 @@ export interface Lanes {
   of(value: string): RedisConnection
 }
 
+/** The socket of a call, for a later call that no other server may run. */
+export interface UsedSocket {
+  /** Undefined: no call was sent yet. Only the connection interprets it. */
+  socket?: object | undefined
+}
+
 export interface SendOptions {
   /** The call must not be sent a second time. */
   readonly once?: boolean
@@ -31,6 +37,11 @@ export interface SendOptions {
    * most the deadline of the call, on a socket that no request uses. Over RESP only. Default 0.
    */
   readonly acknowledgedBy?: number
+  /**
+   * Records the socket of the call. A call with a recorded socket is sent over this socket, once, or
+   * throws `Unavailable`: after a failover another server has other data. Over RESP only.
+   */
+  readonly over?: UsedSocket
 }
 
 /**

@@ -54,7 +54,7 @@ class RestClient extends Redis {
     },
   })
 
-  readonly pipelined: SendCall = (commands, deadline, once) => {
+  readonly pipelined: SendCall = (commands, deadline, { once }) => {
     // The signal is passed as a function, which the client accepts although its type for one
     // request does not declare it. With a plain signal, an abort resolves to null, which reads as
     // "no value".

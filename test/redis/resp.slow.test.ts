@@ -5,7 +5,7 @@ import { startRedis } from '../../dev/redis.ts'
 import { createAdmission } from '../../src/access/admission/admission.ts'
 import { createRedisAdmissionStore } from '../../src/access/admission/redis/store.ts'
 import { Unavailable } from '../../src/errors.ts'
-import type { RedisConnection } from '../../src/redis/connection.ts'
+import type { RedisConnection, UsedSocket } from '../../src/redis/connection.ts'
 import { sentOnce } from '../../src/redis/connection.ts'
 import { connectResp } from '../../src/runtimes/node/redis/resp.ts'
 import { principal } from '../access/admission/callers.ts'
@@ -266,6 +266,22 @@ describe('a Redis behind a faulty network', () => {
     await proxy.set({ kind: 'reset', afterBytes: 3 })
     expect(await faultOf(redis.send([['INCR', 'counter']]))).toBe('unreachable')
     expect(await counter()).toBeLessThanOrEqual(3)
+  })
+
+  test('a call over the socket of an earlier call is never sent over another one', async () => {
+    const { url, close } = await startRedis({ prefer: 'server' })
+    cleanups.push(close)
+    const redis = connectionTo(url)
+    const over: UsedSocket = {}
+    await redis.send([['INCR', 'n']], { over })
+    expect(await redis.send([['DECR', 'n']], { over })).toEqual([{ result: 0 }])
+    const killer = connectionTo(url)
+    await killer.send([['CLIENT', 'KILL', 'TYPE', 'normal']])
+    expect(await faultOf(redis.send([['DECR', 'n']], { over }))).toBe('unreachable')
+    // The connection has a new socket by now.
+    expect(await redis.send([['GET', 'n']])).toEqual([{ result: '0' }])
+    expect(await faultOf(redis.send([['DECR', 'n']], { over }))).toBe('unreachable')
+    expect(await redis.send([['GET', 'n']])).toEqual([{ result: '0' }])
   })
 
   test('after close(), calls in progress and later calls fail, and nothing is connected', async () => {

@@ -93,11 +93,15 @@ export function connectResp({
 /** Sends a call a second time if the socket was lost before the reply, unless it says `once`. */
 const sendThrough =
   (socket: RespSocket): SendCall =>
-  (commands, deadline, once) =>
+  (commands, deadline, { once, over }) =>
     new Promise((resolve, reject) => {
       deadline.onExpiry = reject
-      socket.send(commands, deadline).then(resolve, (cause) => {
-        if (once || deadline.isExpired || classifyFault(cause) !== 'unreachable') reject(cause)
-        else socket.send(commands, deadline).then(resolve, reject)
+      const isLast = once || over?.socket !== undefined
+      socket.send(commands, deadline, over).then(resolve, (cause) => {
+        if (isLast || deadline.isExpired || classifyFault(cause) !== 'unreachable') reject(cause)
+        else {
+          if (over !== undefined) over.socket = undefined
+          socket.send(commands, deadline, over).then(resolve, reject)
+        }
       })
     })

@@ -2,7 +2,7 @@
 import { Command, Redis, type RedisOptions, ReplyError } from 'ioredis'
 import type { Deadline } from '../../../../isolate/deadline.ts'
 import type { Fault } from '../../../../problems/reasons.ts'
-import type { RedisCommand, RedisReply } from '../../../../redis/connection.ts'
+import type { RedisCommand, RedisReply, UsedSocket } from '../../../../redis/connection.ts'
 import type { RedisTarget } from '../../schemas/redis-url.ts'
 import { oncePerTurn } from '../../system/once-per-turn.ts'
 import { requireUsable, UnusableServer } from './server-info.ts'
@@ -18,11 +18,13 @@ export interface RespSocket {
   /**
    * Opens the socket if it is closed, and sends all commands in one write, which other commands of
    * the same turn of the event loop share. Sends nothing after `deadline` has expired. Throws the cause
-   * if the socket is lost before all replies have arrived: Redis may have run the commands.
+   * if the socket is lost before all replies have arrived: Redis may have run the commands. With
+   * `over`, see `SendOptions`.
    */
   send(
     commands: readonly RedisCommand[],
     deadline: Pick<Deadline, 'isExpired'>,
+    over?: UsedSocket,
   ): Promise<readonly RedisReply[]>
   close(): void
 }
@@ -83,7 +85,8 @@ export function createRespSocket(target: RedisTarget, silenceMs: number): RespSo
     return opening
   }
 
-  async function exchange(link: Link, commands: readonly RedisCommand[]) {
+  async function exchange(link: Link, commands: readonly RedisCommand[], over?: UsedSocket) {
+    if (over !== undefined) over.socket = link
     try {
       const replies = await repliesTo(link, commands)
       failures = 0
@@ -99,12 +102,14 @@ export function createRespSocket(target: RedisTarget, silenceMs: number): RespSo
 
   return {
     open: async () => (isUsable(current) ? current : reopened()),
-    send(commands, deadline) {
+    send(commands, deadline, over) {
+      if (over?.socket !== undefined && !(over.socket === current && isUsable(current)))
+        return Promise.reject(new Error('the socket of the earlier call is closed'))
       // Without a promise, so that all calls of a turn share one write.
-      if (isUsable(current)) return exchange(current, commands)
+      if (isUsable(current)) return exchange(current, commands, over)
       return reopened().then((link) => {
         if (deadline.isExpired) throw new Error('the deadline has passed')
-        return exchange(link, commands)
+        return exchange(link, commands, over)
       })
     },
     close() {
