@@ -13,8 +13,13 @@ const shared = {
   teardownTimeout: 60_000,
   // What is polled comes, or never does: how soon is no claim of any test.
   expect: { poll: { timeout: 20_000 } },
-  // Hundreds of processes load the same code: wrangler's, the command line's.
-  env: { NODE_COMPILE_CACHE: join(tmpdir(), 'portcullis-compile-cache') },
+  env: {
+    // Hundreds of processes load the same code: wrangler's, the command line's.
+    NODE_COMPILE_CACHE: join(tmpdir(), 'portcullis-compile-cache'),
+    // For Workers in the process of a test: no download of `Request.cf`, and no progress.
+    CLOUDFLARE_CF_FETCH_ENABLED: 'false',
+    WRANGLER_LOG: 'error',
+  },
 }
 
 /** `portcullis` is the source of this checkout, not its last build. */

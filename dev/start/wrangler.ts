@@ -17,8 +17,12 @@ const GRACE_MS = 5_000
 const KILL_TIMEOUT_MS = 5_000
 const POLL_MS = 25
 
-/** No prompts, no news, no network requests, and no extra page next to the gateway. */
+/**
+ * No prompts, no news, no network requests, and no extra page next to the gateway. The level of messages is the
+ * default, whatever the caller's is, because the lines of a start are read.
+ */
 const QUIET = {
+  WRANGLER_LOG: 'log',
   CI: 'true',
   NO_COLOR: '1',
   FORCE_COLOR: '0',

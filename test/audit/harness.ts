@@ -57,9 +57,6 @@ export async function startAuditHarness({
   redis,
   auditSigningKeys,
 }: AuditHarnessOptions): Promise<AuditHarness> {
-  // Prevents a request for `Request.cf` to the internet.
-  process.env.CLOUDFLARE_CF_FETCH_ENABLED = 'false'
-  process.env.WRANGLER_LOG = 'error'
   const harness = createTestHarness({
     root: fileURLToPath(new URL('../..', import.meta.url).href),
     workers: [

@@ -19,12 +19,7 @@ const harness = createTestHarness({
   })),
 })
 
-beforeAll(async () => {
-  // Prevents a download of `Request.cf` from the internet.
-  process.env.CLOUDFLARE_CF_FETCH_ENABLED = 'false'
-  process.env.WRANGLER_LOG = 'error'
-  await harness.listen()
-})
+beforeAll(() => harness.listen())
 afterAll(() => harness.close())
 
 /** Sends requests to an isolate that has not cached this provider. */
