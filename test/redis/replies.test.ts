@@ -1,9 +1,9 @@
-/** Replies to the commands of the gateway are the same over REST and over RESP. */
+/** Replies to the commands of the gateway are the same over REST, by either client, and over RESP. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { RedisCommand } from '../../src/redis/connection.ts'
 import { createScript, runScript } from '../../src/redis/script.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
-import { overResp, overRest } from '../harness/redis-protocols.ts'
+import { overFetch, overResp, overRest } from '../harness/redis-protocols.ts'
 
 /** A value with characters of several bytes and with the line ends of RESP. */
 const TEXT = 'ümläut €\r\n$5\r\n{"a":"\\u0000"}'
@@ -60,15 +60,15 @@ describe.each(['auto', 'embedded'] as const)('replies of Redis (%s)', (prefer) =
   afterAll(() => redis.close())
 
   test('are the same over REST and over RESP, for each command of the gateway', async () => {
-    const overBoth = []
-    for (const connect of [overRest, overResp]) {
+    const overEach = []
+    for (const connect of [overRest, overResp, overFetch]) {
       await redis.direct.flushall()
-      overBoth.push(await connect(redis).send(COMMANDS))
+      overEach.push(await connect(redis).send(COMMANDS))
     }
-    const [rest = [], resp = []] = overBoth
+    const [rest = [], resp = [], byFetch = []] = overEach
     for (const [index, command] of COMMANDS.entries()) {
-      const [a, b] = [rest[index], resp[index]]
-      expect([command, b]).toEqual([command, a])
+      expect([command, resp[index]]).toEqual([command, rest[index]])
+      expect([command, byFetch[index]]).toEqual([command, rest[index]])
     }
     expect(resp[5]).toEqual({ result: TEXT })
     expect(resp[6]).toEqual({ result: null })

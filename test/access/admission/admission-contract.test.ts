@@ -5,10 +5,10 @@ import { createRevocations } from '../../../src/access/revocation/redis/revocati
 import { createReferenceStore } from '../../../src/access/tokens/redis/references.ts'
 import { createMemoryStore } from '../../../src/testing/memory-store.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
-import { ALL_REDIS_PROTOCOLS } from '../../harness/redis-protocols.ts'
+import { GUARD_REDIS_PROTOCOLS } from '../../harness/redis-protocols.ts'
 import { admissionContract } from './admission-contract.ts'
 
-describe.each(ALL_REDIS_PROTOCOLS)('stores of admission ($name)', ({ prefer, connect }) => {
+describe.each(GUARD_REDIS_PROTOCOLS)('stores of admission ($name)', ({ prefer, connect }) => {
   let redis: TestRedis
   beforeAll(async () => {
     redis = await startTestRedis(prefer)

@@ -22,7 +22,7 @@ import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
 import { createRevocationFeedSource } from '../../harness/feed-source.ts'
 import { ROOT } from '../../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
-import { ALL_REDIS_PROTOCOLS } from '../../harness/redis-protocols.ts'
+import { GUARD_REDIS_PROTOCOLS } from '../../harness/redis-protocols.ts'
 
 const NOW_MS = 1_795_183_974_000
 const ISSUER = 'https://issuer.test'
@@ -148,7 +148,7 @@ const WRITERS: Readonly<Record<string, (stores: Stores) => Promise<() => Promise
   },
 }
 
-describe.each(ALL_REDIS_PROTOCOLS)('the revocation feed ($name)', ({ prefer, connect }) => {
+describe.each(GUARD_REDIS_PROTOCOLS)('the revocation feed ($name)', ({ prefer, connect }) => {
   let redis: TestRedis
   let rest: RedisConnection
   beforeAll(async () => {
