@@ -48,7 +48,7 @@ import {
   type PlacedApp,
   type Task,
 } from './feature.ts'
-import { guardServices, redisClients } from './guard-services.ts'
+import { guardServices, redisClients, redisStores } from './guard-services.ts'
 import { metricsServices } from './metrics.ts'
 import { authorizedOrigin, createAuthorize } from './origin-credentials.ts'
 import { type Runtime, runtimeOfWorkers } from './runtime.ts'
@@ -149,7 +149,7 @@ export function composeServices(
   const forRelations = { ...calling, redis, tally: metrics.memories.relations }
   const relations = findFirst(all, (feature) => feature.relations?.(config, forRelations))
   const guards = guardServices({
-    ...clients,
+    stores: redisStores(clients, relations?.check, now),
     policy,
     maxCachedBytes: Math.ceil((policy.tokenCacheBytes * 2) / 3),
     issuers: config.issuers,
@@ -157,7 +157,6 @@ export function composeServices(
     issuerCalls: findFirst(all, (feature) => feature.issuerCalls?.(config, calling)),
     references,
     ownSources: policy.tokens.sources,
-    relationCheck: relations?.check,
     metrics,
     keySetCache: runtime.keySetCache,
     watch,

@@ -1,8 +1,16 @@
 /** The services of the guards, for the gateway and for Hono apps. */
 import { createFailureCounter } from '../access/abuse/redis/authentication-failures.ts'
 import { createViolationCounter } from '../access/abuse/redis/violations.ts'
-import { type AbuseServices, createAbuseServices } from '../access/abuse/services.ts'
-import { type Admission, createAdmission } from '../access/admission/admission.ts'
+import {
+  type AbuseCounters,
+  type AbuseServices,
+  createAbuseServices,
+} from '../access/abuse/services.ts'
+import {
+  type Admission,
+  type AdmissionOptions,
+  createAdmission,
+} from '../access/admission/admission.ts'
 import { createRedisAdmissionStore } from '../access/admission/redis/store.ts'
 import { createAuthorizer, type PolicyAuthorizer } from '../access/permissions.ts'
 import type { RelationCheck } from '../access/relations/redis/check.ts'
@@ -40,7 +48,34 @@ export function redisClients(
   }
 }
 
-export interface GuardServicesOptions extends RedisClients {
+/** What guards store about callers: in Redis, or in the memory of a test. */
+export interface GuardStores extends AbuseCounters {
+  readonly admission: AdmissionOptions['store']
+}
+
+/** Returns the stores of a gateway. `relationCheck` runs inside the admission call. */
+export function redisStores(
+  clients: RedisClients,
+  relationCheck: RelationCheck | undefined,
+  now: () => number,
+): GuardStores {
+  return {
+    admission: createRedisAdmissionStore(clients.redis, relationCheck),
+    ...redisCounters(clients, now),
+  }
+}
+
+/** Returns the counters of abuse in Redis. */
+export const redisCounters = (
+  { behindResponses }: RedisClients,
+  now: () => number,
+): AbuseCounters => ({
+  failures: createFailureCounter(behindResponses),
+  violations: createViolationCounter(behindResponses, now),
+})
+
+export interface GuardServicesOptions {
+  readonly stores: GuardStores
   readonly policy: Pick<Policy, 'roles' | 'abuse' | 'revocation'>
   /** Heap that cached signed tokens may use. Default 40 MiB. */
   readonly maxCachedBytes?: number | undefined
@@ -53,8 +88,6 @@ export interface GuardServicesOptions extends RedisClients {
   readonly references?: References | undefined
   /** Where {@link references} and the gateway's own JWTs are read from. Default `Authorization`. */
   readonly ownSources?: readonly TokenSource[] | undefined
-  /** Runs inside the admission call. */
-  readonly relationCheck?: RelationCheck | undefined
   /** Counters for metrics. Default none. */
   readonly metrics?: Pick<MetricsServices, 'memories' | 'local'>
   /** Default: see `KeySetSourceOptions`. */
@@ -77,15 +110,13 @@ export interface GuardServices extends AbuseServices {
 /** Builds the services of the guards, once for each isolate. */
 export function guardServices({
   policy: { roles, abuse, revocation },
-  redis,
-  behindResponses,
+  stores,
   maxCachedBytes,
   issuers,
   ownIssuer,
   issuerCalls,
   references,
   ownSources,
-  relationCheck,
   metrics,
   keySetCache,
   watch,
@@ -106,7 +137,7 @@ export function guardServices({
       own: references && { publicUrl: references.audience, sources: ownSources },
     }),
     admission: createAdmission({
-      store: createRedisAdmissionStore(redis, relationCheck),
+      store: stores.admission,
       references,
       maxStalenessMs: revocation.maxStalenessMs,
       observesBans: abuse.bans?.mode === 'observe',
@@ -115,14 +146,7 @@ export function guardServices({
       now,
     }),
     authorizer: createAuthorizer(roles),
-    ...createAbuseServices(
-      abuse,
-      {
-        failures: createFailureCounter(behindResponses),
-        violations: createViolationCounter(behindResponses, now),
-      },
-      now,
-    ),
+    ...createAbuseServices(abuse, stores, now),
     now,
   }
 }

@@ -3,13 +3,11 @@ import type { Context, ErrorHandler, MiddlewareHandler } from 'hono'
 import { resolveAbuse } from '../access/abuse/definition.ts'
 import { permissionSet } from '../access/permissions.ts'
 import type { Principal } from '../access/principal.ts'
-import { createRevocations } from '../access/revocation/redis/revocations.ts'
 import { HANDLER_STAGE } from '../audit/reason.ts'
 import { consoleAuditSink } from '../audit/truncate.ts'
 import { Misconfigured } from '../errors.ts'
-import { guardServices, type RedisClients, redisClients } from '../gateway/guard-services.ts'
+import { guardServices } from '../gateway/guard-services.ts'
 import { type CallerDemand, callerGuards, requestGuards } from '../gateway/guards.ts'
-import { createBreakers } from '../isolate/breakers.ts'
 import { createAudit } from '../middleware/audit.ts'
 import { canonicalPath } from '../middleware/canonical-path.ts'
 import { clientAddress } from '../middleware/client-address.ts'
@@ -27,14 +25,12 @@ import {
 import { limitsNamed, nameLimits } from '../policy/limits.ts'
 import type { PolicyLimit } from '../policy/policy.ts'
 import type { Mistake } from '../problems/mistake.ts'
-import type { RedisConnection } from '../redis/connection.ts'
-import { createKeys, DEFAULT_KEY_PREFIX } from '../redis/keys.ts'
-import { createRedisRest, type RedisRestOptions } from '../redis/rest.ts'
 import { PERMISSION } from '../validators/names.ts'
 import type { Declaration, DeclarationOf } from './declaration.ts'
-import { type GuardOptions, type RedisClient, STANDARD_LIMIT } from './options.ts'
+import { type GuardOptions, STANDARD_LIMIT } from './options.ts'
 import { createRevoke, type Revoke } from './revoke.ts'
-import { checkedIssuers, isRedisClient, OPTIONS } from './schema.ts'
+import { checkedIssuers, OPTIONS } from './schema.ts'
+import { connectStorage } from './storage.ts'
 import { unknownAddress } from './unknown-address.ts'
 import { type WatchWith, watchedResponses } from './watched-responses.ts'
 
@@ -109,19 +105,13 @@ export function createGuarded(
   framework: Framework,
 ): Guarded {
   const issuers = checkedIssuers(options)
-  const now = () => Date.now()
-  const { watch } = createBreakers({ now })
-  const clients = isRedisClient(options.redis)
-    ? connectClients(options.redis as RedisClient, { watch, now })
-    : redisClients(
-        (calls) => createRedisRest({ ...(options.redis as RedisRestOptions), ...calls }),
-        { watch, now },
-      )
+  const { stores, revocations, watch, hasFeed, now } = connectStorage(options)
   const roles = new Map(Object.entries(options.roles ?? {}))
-  const revocation = { ...DEFAULT_REVOCATION, ...options.revocation }
+  const asked = { ...DEFAULT_REVOCATION, ...options.revocation }
+  const revocation = hasFeed ? asked : { ...asked, maxStalenessMs: 0 }
   const { maxTokenBytes } = options
   const built = guardServices({
-    ...clients,
+    stores,
     policy: {
       roles,
       abuse: resolveAbuse(options.abuse),
@@ -303,20 +293,7 @@ export function createGuarded(
     maxBodyBytes: maxBytesOf,
     now,
     onError,
-    revoke: createRevoke({ issuers, revocations: createRevocations(clients.redis, now), now }),
+    revoke: createRevoke({ issuers, revocations, now }),
   }
   return guarded
-}
-
-function connectClients(
-  client: RedisClient,
-  parts: Parameters<typeof redisClients>[1],
-): RedisClients {
-  if (client.connect !== undefined) return redisClients(client.connect, parts)
-  const redis: RedisConnection = {
-    ...client,
-    keys: client.keys ?? createKeys(DEFAULT_KEY_PREFIX),
-    send: (commands, options) => client.send(commands, options),
-  }
-  return { redis, behindResponses: redis }
 }

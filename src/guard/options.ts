@@ -1,6 +1,8 @@
 /** The options of `portcullis()`. */
 import type { AbuseDefinition } from '../access/abuse/definition.ts'
+import type { Revocations } from '../access/revocation/revocation.ts'
 import type { AuditSink } from '../audit/event.ts'
+import type { GuardStores } from '../gateway/guard-services.ts'
 import type { ConnectRedis } from '../gateway/runtime.ts'
 import type { PresetName } from '../identity-providers/presets.ts'
 import type { LimitDefinition, LimitGroup, RevocationDefinition } from '../policy/definition.ts'
@@ -43,6 +45,13 @@ export interface RedisOptions {
 export type RedisClient = Pick<RedisConnection, 'send'> &
   Partial<RedisConnection> & { readonly connect?: ConnectRedis }
 
+/** Port: stores without Redis, for tests: `memoryStore()` from `portcullis/testing`. */
+export interface StoresInMemory {
+  readonly stores: GuardStores & { readonly revocations: Revocations }
+  /** Milliseconds since the epoch: the clock of the guard. */
+  now(): number
+}
+
 /** A value from the environment may be undefined in the types: the check at the start names it. */
 export interface GuardOptions<
   LimitName extends string = string,
@@ -50,8 +59,8 @@ export interface GuardOptions<
   Source = never,
 > {
   readonly issuers: readonly IssuerOptions[]
-  /** The server, or a client that implements the port. */
-  readonly redis: RedisOptions | RedisClient
+  /** The server, or a client that implements the port. In tests also `memoryStore()`. */
+  readonly redis: RedisOptions | RedisClient | StoresInMemory
   /** Permissions of each role: `notes:read`, `notes:*` or `*`. Default: no role grants anything. */
   readonly roles?: Readonly<Record<string, readonly Permission[]>>
   /**
@@ -111,7 +120,7 @@ export type OnlyKnown<Given> = Only<Given, GuardOptions> & {
     ? Given[Name] extends readonly (infer Issuer)[]
       ? readonly Only<Issuer, IssuerOptions>[]
       : unknown
-    : Given[Name] extends RedisClient
+    : Given[Name] extends RedisClient | StoresInMemory
       ? unknown
       : Only<Given[Name], RedisOptions>
 }

@@ -38,7 +38,7 @@ const redisServer = z.strictObject(
     keyPrefix: z.optional(keyPrefix),
     timeoutMs: z.optional(wholeNumber(MIN_TIMEOUT_MS, MAX_TIMEOUT_MS)),
   },
-  whole('must be { url, token }, or a client with a method send'),
+  whole('must be { url, token }, a client with a method send, or memoryStore()'),
 )
 
 const ONLY_IN_GATEWAYS = 'introspection and userinfo need a gateway; remove them'
@@ -89,12 +89,16 @@ const withClient = z.extend(guardOptions, { redis: z.unknown() })
 /** Reports whether `redis` is a client, not the address of a server. */
 export const isRedisClient = (redis: unknown): boolean => hasMethod(redis, 'send')
 
+/** Reports whether `redis` is the memory of a test. */
+export const isInMemory = (redis: unknown): boolean =>
+  hasMethod(redis, 'now') && typeof (redis as { readonly stores?: unknown }).stores === 'object'
+
 /**
  * Checks the options of `portcullis()`, and returns the issuers with their defaults. Throws one
  * `Misconfigured` with all mistakes and their paths.
  */
 export function checkedIssuers(options: unknown): z.output<typeof issuers> {
   const { redis } = (options ?? {}) as { readonly redis?: unknown }
-  const schema = isRedisClient(redis) ? withClient : guardOptions
+  const schema = isRedisClient(redis) || isInMemory(redis) ? withClient : guardOptions
   return parseConfiguration(OPTIONS, schema, options).issuers
 }

@@ -43,6 +43,7 @@ const SOURCES = [
     [
       'examples/testing/notes.policy-test.ts',
       'examples/testing/policy.test.ts',
+      'examples/testing/app.test.ts',
       'examples/testing/issuer.ts',
     ],
   ],

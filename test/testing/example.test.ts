@@ -1,2 +1,3 @@
 /** Runs the tests of the example. */
+import '../../examples/testing/app.test.ts'
 import '../../examples/testing/policy.test.ts'

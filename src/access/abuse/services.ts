@@ -8,7 +8,7 @@ import {
 import type { Abuse } from './definition.ts'
 import { createViolations, type ViolationCounter, type Violations } from './violations.ts'
 
-interface AbuseCounters {
+export interface AbuseCounters {
   readonly failures: FailureCounter
   readonly violations: ViolationCounter
 }

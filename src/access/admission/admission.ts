@@ -15,7 +15,7 @@ import {
   type ReferenceRequest,
   withKey,
 } from './reference-resolver.ts'
-import type { AdmissionFacts, AdmissionStore, ProofUse } from './store.ts'
+import type { AdmissionFacts, AdmissionStore, CallerStore, ProofUse } from './store.ts'
 import {
   type AdmissionVerdict,
   createRefusals,
@@ -91,8 +91,12 @@ export interface ReferenceVerdict extends AdmissionVerdict {
   readonly refused?: Principal | undefined
 }
 
+const resolvesReferences = (store: AdmissionOptions['store']): store is AdmissionStore =>
+  store.resolve !== undefined
+
 export interface AdmissionOptions {
-  readonly store: AdmissionStore
+  /** Resolves references too, if there are `references`. */
+  readonly store: CallerStore & Partial<AdmissionStore>
   /** Milliseconds since the epoch. */
   readonly now: () => number
   /** The cache of references that `authenticate` uses. Default: `admitReference` throws. */
@@ -147,8 +151,9 @@ export function createAdmission({
   const local =
     maxStalenessMs > 0 ? createLocalAdmission({ store, now, maxStalenessMs, tally }) : undefined
   const resolve =
-    references &&
-    createReferenceResolver({ store, keysOf, audience: references.audience, observesBans })
+    references && resolvesReferences(store)
+      ? createReferenceResolver({ store, keysOf, audience: references.audience, observesBans })
+      : undefined
 
   /** Checks a token that was refused here before. */
   async function refusalInStore(

@@ -4,7 +4,7 @@ import { NOTHING_REVOCABLE } from '../revocation/revocation.ts'
 import type { Party } from './keys.ts'
 import { createLeaseBook, type LeaseTally } from './lease-book.ts'
 import type { LimitRequest, RateLimit } from './limit.ts'
-import type { AdmissionFacts, AdmissionStore } from './store.ts'
+import type { AdmissionFacts, CallerStore } from './store.ts'
 
 /** Counts of local admissions and of renewals; for metrics. */
 export interface LocalTally extends LeaseTally {
@@ -47,7 +47,7 @@ export function createLocalAdmission({
   maxStalenessMs,
   tally = newLocalTally(),
 }: {
-  readonly store: Pick<AdmissionStore, 'consult'>
+  readonly store: Pick<CallerStore, 'consult'>
   /** Milliseconds. Only differences count. */
   readonly now: () => number
   /** Greater than 0: the maximum age of the view of revocations. */

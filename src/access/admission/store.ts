@@ -105,10 +105,10 @@ export interface ReferenceFacts {
 }
 
 /**
- * Port: the store of admission. Throws `Unavailable` if it cannot answer. It never treats a missing
- * or malformed reply as "not refused".
+ * Port: the store of admission for callers with signed tokens. Throws `Unavailable` if it cannot answer. It
+ * never treats a missing or malformed reply as "not refused".
  */
-export interface AdmissionStore {
+export interface CallerStore {
   /** The names under which this store keeps what queries name. */
   readonly keys: RedisKeys
   /**
@@ -119,14 +119,18 @@ export interface AdmissionStore {
    */
   consult(query: AdmissionQuery): Promise<AdmissionFacts>
   /**
+   * Returns the values of keys of revocations, cutoffs and bans, as `ReferenceFacts.read` does, in ONE
+   * round trip. Takes nothing.
+   */
+  read(keys: readonly string[]): Promise<ReferenceFacts['read']>
+}
+
+/** Port: the store of admission for opaque tokens and API keys as well. */
+export interface AdmissionStore extends CallerStore {
+  /**
    * Resolves a reference and answers everything that {@link consult} answers, in ONE round trip.
    * For a reference that is unknown or not valid, it counts only windows with a key that is given
    * in advance.
    */
   resolve(query: ReferenceQuery): Promise<ReferenceFacts>
-  /**
-   * Returns the values of keys of revocations, cutoffs and bans, as `ReferenceFacts.read` does, in ONE
-   * round trip. Takes nothing.
-   */
-  read(keys: readonly string[]): Promise<ReferenceFacts['read']>
 }

@@ -15,7 +15,7 @@ import { createScript, runScript } from '../../../redis/script.ts'
 import { parseStoredReference, REFERENCE_TOLERANCE_SECONDS } from '../../tokens/reference.ts'
 import { nextAdmissionMs } from '../approximate-window.ts'
 import type { LimitRule, RateLimit } from '../limit.ts'
-import type { AdmissionStore, ReferenceFacts, ReferenceLimit } from '../store.ts'
+import type { AdmissionStore, CallerStore, ReferenceFacts, ReferenceLimit } from '../store.ts'
 import { exactArguments, isExact, readExactState } from './exact-limit.ts'
 import { findMeterScripts, type MeterScripts } from './meter.ts'
 import { ADMIT_REFERENCE_SCRIPT } from './scripts.generated.ts'
@@ -118,8 +118,8 @@ function readingOf(key: string, value: string | undefined, revokedToken: string)
 /** Keys in one command: more would delay the other clients of Redis. */
 const KEYS_AT_ONCE = 500
 
-/** Creates `read` of an {@link AdmissionStore}. */
-export function createReader(redis: RedisConnection): AdmissionStore['read'] {
+/** Creates `read` of a {@link CallerStore}. */
+export function createReader(redis: RedisConnection): CallerStore['read'] {
   const { revokedToken } = redis.keys
   return async function read(keys) {
     const parts: (readonly string[])[] = []

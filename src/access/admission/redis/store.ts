@@ -12,11 +12,22 @@ import type { RelationCheck } from '../../relations/redis/check.ts'
 import type { FeedCursor, FeedReply } from '../../revocation/feed.ts'
 import { FEED_SCRIPT, feedCommand, readFeedReply } from '../../revocation/redis/feed.ts'
 import type { LimitRequest } from '../limit.ts'
-import type { AdmissionFacts, AdmissionQuery, AdmissionStore } from '../store.ts'
+import type { AdmissionFacts, AdmissionQuery, AdmissionStore, CallerStore } from '../store.ts'
 import { isExact } from './exact-limit.ts'
 import type { PendingLimits, PipelinedEngine } from './limit-engine.ts'
 import { type AdmissionScript, EXACT_ADMISSION, findMeterScripts } from './meter.ts'
 import { createReader, createRedisReferenceResolver } from './reference-resolver.ts'
+
+/** Creates the adapter of {@link createRedisCallerStore} for opaque tokens and API keys as well. */
+export function createRedisAdmissionStore(
+  connection: RedisConnection,
+  relations?: RelationCheck,
+): AdmissionStore {
+  return {
+    ...createRedisCallerStore(connection, relations),
+    resolve: createRedisReferenceResolver(connection),
+  }
+}
 
 /**
  * Creates the adapter for Upstash Redis. One `EVALSHA` reads revocation, cutoffs and bans, marks a
@@ -31,16 +42,15 @@ import { createReader, createRedisReferenceResolver } from './reference-resolver
  * checks the relation of a query. Its result does not affect the other facts, and they do not
  * affect it.
  */
-export function createRedisAdmissionStore(
+export function createRedisCallerStore(
   connection: RedisConnection,
   relations?: RelationCheck,
-): AdmissionStore {
+): CallerStore {
   // Never retried: a second call would find the proof used, or return units twice.
   const once = sentOnce(connection)
 
   return {
     keys: connection.keys,
-    resolve: createRedisReferenceResolver(connection),
     read: createReader(connection),
     async consult(query: AdmissionQuery): Promise<AdmissionFacts> {
       const redis = query.proof === undefined && query.isRenewal !== true ? connection : once
