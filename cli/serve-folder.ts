@@ -1,11 +1,13 @@
 /** Serves a project for `portcullis dev`. Loaded only by that command. */
 import { isNodeFolder } from '../dev/start/main-config.ts'
-import { type OnReady, serveProject } from '../dev/start/serve.ts'
+import { serveProject } from '../dev/start/serve.ts'
 import { readSettings } from '../dev/start/settings.ts'
 import { createShutdown } from '../dev/start/shutdown.ts'
 import { openProject } from '../dev/start/user-project.ts'
 import { Failure, REFUSED } from './failure.ts'
-import { createOutput, printFailure } from './output.ts'
+import { createLive } from './live/live.ts'
+import { printFailure } from './output.ts'
+import { followPolicy } from './policy/follow.ts'
 import { serveNodeFolder } from './serve-node-folder.ts'
 
 export interface ServeOptions {
@@ -23,12 +25,12 @@ export async function serveFolder(root: string, { json, verbose }: ServeOptions)
     const args = verbose ? ['--verbose'] : []
     const settings = readSettings(args, process.env, root)
     if (settings === 'help') return await shutdown.exit(0)
-    const output = createOutput(json)
-    const onReady: OnReady = (url, examples) => {
-      output.result({ url }, `Portcullis is ready on ${url}\n${examples}`)
+    const live = createLive(json)
+    if (isNodeFolder(root)) await serveNodeFolder(root, settings, shutdown, live)
+    else {
+      const project = openProject(root)
+      await serveProject(project, settings, shutdown, live, followPolicy(project, undefined))
     }
-    if (isNodeFolder(root)) await serveNodeFolder(root, settings, shutdown, onReady)
-    else await serveProject(openProject(root), settings, shutdown, onReady)
   } catch (error) {
     const { message } = error as Error
     // The message may have several lines: the mistakes of a configuration, or wrangler's output.

@@ -1,6 +1,8 @@
 /** Serves the gateway of a project for `portcullis serve`. Loaded only by that command. */
 import cluster from 'node:cluster'
+import { createLogForPeople } from '../dev/start/log-for-people.ts'
 import type {
+  Policy,
   PolicyChange,
   Server,
   ServeOptions as ServerOptions,
@@ -8,6 +10,8 @@ import type {
 import { mistakeOfRuntime } from '../src/runtimes/node/other-runtime.ts'
 import { valuesIn } from './deploy/values.ts'
 import { Failure, findingsOf, REFUSED, USAGE, usage } from './failure.ts'
+import { createLive } from './live/live.ts'
+import { startSession } from './live/session.ts'
 import { createOutput, printFailure } from './output.ts'
 import { policyFile, projectModule } from './policy/load.ts'
 import { policyReload } from './policy/reload.ts'
@@ -29,6 +33,7 @@ export interface ServeOptions {
   readonly workers?: number
   readonly check?: boolean
   readonly watch?: boolean
+  readonly pretty?: boolean
   readonly json?: boolean
 }
 
@@ -48,6 +53,7 @@ export async function serveOnNode(
     workers = 1,
     check = false,
     watch = false,
+    pretty = false,
     json = false,
   }: ServeOptions,
   env: NodeJS.ProcessEnv,
@@ -63,13 +69,21 @@ export async function serveOnNode(
   const startWatch = watch ? policyWatch(versions.files) : undefined
   const { serve, check: checkConfiguration } = await projectModule<NodeModule>('node', root)
   const { policy, digest } = current
-  const options = { policy, policyDigest: digest, env: withValues(env, values), port, host }
+  const live = createLive(false)
+  const options: ServerOptions = {
+    ...{ policy, policyDigest: digest, env: withValues(env, values), port, host },
+    ...(pretty && {
+      decided: (event, path) => live.decided({ ...event, path }),
+      writeEvent: () => {},
+    }),
+  }
   if (check) {
     await orEnd(() => checkConfiguration(options), json)
     createOutput(json).result({ valid: true }, 'The policy and the environment are valid.')
     return
   }
-  const log = createLog(process.stdout)
+  if (pretty && json) throw usage('--pretty and --json exclude each other')
+  const log = pretty ? createLogForPeople(root, printLine) : createLog(process.stdout)
   logConsole(log)
   endLog = logStderr(log)
   async function start(): Promise<SwitchingServer> {
@@ -91,13 +105,26 @@ export async function serveOnNode(
   process.on('SIGHUP', () => void reload())
   const server = await start()
   for (const { name, url } of server.doors) log('info', `${name} listens on ${url}`, { url })
-  log('info', `Portcullis is ready on ${server.url}`, { url: server.url })
+  const { url } = server
+  if (pretty) live.ready({ url, ...pagesOf(policy, url) })
+  else log('info', `Portcullis is ready on ${url}`, { url })
   reload = async () => {
     await server.reloadCertificate()
     await server.reloadPolicy('SIGHUP')
   }
   startWatch?.(() => server.reloadPolicy('watch'))
-  const signal = await untilSignal()
+  const quit = Promise.withResolvers<string>()
+  const keys = new AbortController()
+  if (pretty)
+    startSession({
+      ready: { url, ...pagesOf(policy, url) },
+      reload,
+      quit: () => quit.resolve('q'),
+      signal: keys.signal,
+      print: printLine,
+    })
+  const signal = await Promise.race([untilSignal(), quit.promise])
+  keys.abort()
   log('info', 'stopping', { signal })
   process.once('SIGINT', () => process.exit(REFUSED))
   process.once('SIGTERM', () => process.exit(REFUSED))
@@ -105,6 +132,15 @@ export async function serveOnNode(
   log('info', 'stopped')
   process.exit(0)
 }
+
+/** Returns the pages that the policy adds to the gateway. */
+function pagesOf({ features }: Policy, url: string) {
+  const page = (name: string, path: string) =>
+    features.some((feature) => feature.name === name) ? url + path : undefined
+  return { console: page('console', '/-/console'), docs: page('openapi', '/-/docs') }
+}
+
+const printLine = (line: string) => void process.stdout.write(`${line}\n`)
 
 /** Each worker logs its change. */
 const onlyMistakes =

@@ -12,7 +12,9 @@ policy in TypeScript. The configuration comes from the environment, see docs/con
 docs/node.md. The file of --values has values of variables that are not set, NAME=value a line.
 
 With --workers, a primary process starts that many gateways, and a new one for each that ends. The log is
-on stdout, a JSON object a line.
+on stdout, a JSON object a line. With --pretty it is text for people: method, path, status, reason, caller and
+duration of each request, what each changed policy changes, and keys on a terminal (h shows them). Paths
+can be personal data: use --pretty where you develop.
 
 SIGHUP loads the policy and the certificate again. Connections, open streams and windows of limits stay. With
 --watch, a changed file of the policy does it too. A policy with mistakes is not used: the log has each
@@ -42,6 +44,7 @@ export function addServeCommand(program: Command): void {
     examples: [
       'portcullis serve',
       'portcullis serve --watch',
+      'portcullis serve --pretty --watch',
       'portcullis serve --host 0.0.0.0 --port 8080 --workers 4',
       'portcullis serve --check --values production.env',
     ],
@@ -56,6 +59,7 @@ export function addServeCommand(program: Command): void {
     .option('--host <address>', 'address to listen on (default: HOST, or 127.0.0.1)')
     .option('--workers <number>', 'processes that share the port (default: 1)', workerCount)
     .option('--watch', 'use a changed policy without a restart')
+    .option('--pretty', 'print for people: where it is, and a line for each decision')
     .option('--check', 'check the policy and the environment, and exit')
     .addHelpText('after', HELP)
     .action(async (options: ServeOptions) => {

@@ -1,13 +1,13 @@
 /** Replaces the policy of a running server, and logs the change or the mistakes. */
 import { hostname, userInfo } from 'node:os'
-import { textOf } from '../../src/problems/mistake.ts'
+import { type Mistake, textOf } from '../../src/problems/mistake.ts'
 import type { PolicyChange } from '../../src/runtimes/node/index.ts'
 import { mistakesOf } from '../failure.ts'
 import type { Log } from '../server-log.ts'
 import type { Change } from './change.ts'
 import { diffPolicies } from './diff.ts'
 import { findingsOf } from './mistakes.ts'
-import { readSource } from './source.ts'
+import { type Place, readSource } from './source.ts'
 import type { PolicyVersion, PolicyVersions } from './versions.ts'
 
 /** In a line of the log. The audit event has its own bound. */
@@ -95,12 +95,29 @@ function logMistakes(error: Error, file: string, by: string, log: Log): void {
     for (const text of texts) log('error', `policy: the old one stays; ${text}`, { by })
     return
   }
-  const source = sourceOf(file)
-  for (const { path, message, suggestion } of findingsOf(mistakesOf(error))) {
-    const place = source?.placeOf({ path })
+  for (const { place, message, suggestion } of locatedMistakes(mistakesOf(error), file)) {
     const at = place && { file: place.file, line: place.line, column: place.column }
     log('error', `policy: the old one stays; ${message}`, { by, ...at, suggestion })
   }
+}
+
+export interface LocatedMistake {
+  readonly place: Place | undefined
+  readonly message: string
+  readonly suggestion?: string | undefined
+}
+
+/** Returns the mistakes of the policy in `file` with their places in its source, and suggestions. */
+export function locatedMistakes(
+  mistakes: readonly Mistake[],
+  file: string,
+): readonly LocatedMistake[] {
+  const source = sourceOf(file)
+  return findingsOf(mistakes).map(({ path, message, suggestion }) => ({
+    place: source?.placeOf({ path }),
+    message,
+    suggestion,
+  }))
 }
 
 function sourceOf(file: string) {

@@ -1,7 +1,8 @@
 /** This checkout as a project: the default policy, the demo origin and its relations. */
 import { checkModelIn } from '../model/file.ts'
 import { writeDemoRelations } from './demo-relations.ts'
-import { generalRequests, printed, shippedRequests } from './examples.ts'
+import { demoOf, generalRequests, shippedRequests } from './examples.ts'
+import { mapImports } from './map-imports.ts'
 import { featuresOf } from './policy-features.ts'
 import { policyArguments } from './policy-paths.ts'
 import type { Project } from './project.ts'
@@ -20,13 +21,14 @@ export const checkout: Project = {
   vars: {},
   featuresOf: (policyFile) => featuresOf(policyFile),
   policyArguments,
+  mapImports,
   checkModel: () => checkModelIn(ROOT),
-  async examples({ url, vars, features, policyFile }) {
+  tokenCommand: 'npm run -s token --',
+  async demo({ url, vars, features, policyFile }) {
     const requests =
       policyFile === undefined
-        ? await shippedRequests(url, vars, await writeDemoRelations(url, vars))
-        : await generalRequests(url, vars)
-    const hasCommandLine = features.operators && features.authorizationServer
-    return printed(url, requests, hasCommandLine)
+        ? shippedRequests(url, await writeDemoRelations(url, vars))
+        : generalRequests(url)
+    return demoOf(url, requests, this.tokenCommand, features)
   },
 }

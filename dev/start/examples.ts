@@ -1,90 +1,124 @@
 /** Example requests for a gateway that has started, ready to paste. */
 import { permissionSet } from '../../src/access/permissions.ts'
 import type { Policy } from '../../src/policy/policy.ts'
-import { type Signer, signAccessToken } from './access-token.ts'
 import { DEMO_ORDER } from './demo-relations.ts'
+import type { Demo, PolicyFeatures } from './project.ts'
 import { defaultPublicUrl } from './settings.ts'
 
-const TTL_SECONDS = 3_600
+export const DEMO_SUBJECT = 'alice'
 const DEFAULT_ROLE = 'reader'
 /** The start of a parameter or a wildcard in a path. */
 const VARIABLE = /[:*{]/
+/** The credentials of the demo subject. Double quotes: the shell replaces the variable. */
+const BEARER = `-H "Authorization: Bearer $TOKEN"`
 
-/** A comment that begins with the expected status, and the arguments of `curl -i`. */
-export type Example = readonly [comment: string, request: string]
+/** A request, and what is expected of it. */
+export interface Example {
+  /** Begins with the expected status. */
+  readonly comment: string
+  /** The arguments of `curl -i`. */
+  readonly request: string
+  /** A subject other than the demo subject whose token the request has, instead of `$TOKEN`. */
+  readonly as?: string
+}
+
+/** Requests, and the role of the demo subject in them. */
+export interface Examples {
+  readonly role: string
+  readonly requests: readonly Example[]
+}
+
+/** Returns the arguments with which a command prints the token of a subject. */
+export const tokenArguments = (subject: string, role: string): string =>
+  `--sub ${subject} --role ${quoted(role)}`
+
+/** Quotes a word for a shell if that is necessary. */
+const quoted = (word: string): string =>
+  /^[\w:./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 
 /**
- * Returns `curl` commands, each below its comment. With `hasCommandLine`, also a command of the
- * command line. `url` is the address of the gateway.
+ * Returns `curl` commands, each below its comment, after the one that assigns their token. If the policy has
+ * operators, also a command of the command line. `url` is the address of the gateway.
  */
-export function printed(
+export function demoOf(
   url: string,
-  requests: readonly Example[],
-  hasCommandLine: boolean,
-): string {
-  const lines = requests.map(([comment, request]) => `# ${comment}\ncurl -i ${request}`)
+  { role, requests }: Examples,
+  tokenCommand: string,
+  { operators, authorizationServer }: Pick<PolicyFeatures, 'operators' | 'authorizationServer'>,
+): Demo {
+  const tokenOf = (subject: string) => `$(${tokenCommand} ${tokenArguments(subject, role)})`
+  const lines = requests.map(({ comment, request, as }) => {
+    const sent = as === undefined ? request : request.replace('$TOKEN', () => tokenOf(as))
+    return `# ${comment}\ncurl -i ${sent}`
+  })
   const where = url === defaultPublicUrl() ? '' : ` --url ${url}`
-  if (hasCommandLine)
+  if (operators && authorizationServer)
     lines.push(
       `# refused requests and their reasons\nnpx portcullis audit query --decision deny${where}`,
     )
-  return lines.join('\n')
+  return { role, examples: [`TOKEN=${tokenOf(DEMO_SUBJECT)}`, ...lines].join('\n') }
 }
 
 /** Returns requests for the default policy. `hasRelations`: the tuples of the demo exist. */
-export async function shippedRequests(
-  url: string,
-  signer: Signer,
-  hasRelations: boolean,
-): Promise<readonly Example[]> {
-  const bearer = await bearerOf('alice', DEFAULT_ROLE, signer)
+export function shippedRequests(url: string, hasRelations: boolean): Examples {
   const requests: Example[] = [
-    ['200: alice is a reader', `${bearer} ${url}/orders`],
-    ['401: no token', `${url}/orders`],
-    [
-      '403: a reader may not write',
-      `${bearer} -H 'Content-Type: application/json' -d '{"item":"book","quantity":1}' ${url}/orders`,
-    ],
+    { comment: '200: alice is a reader', request: `${BEARER} ${url}/orders` },
+    { comment: '401: no token', request: `${url}/orders` },
+    {
+      comment: '403: a reader may not write',
+      request: `${BEARER} -H 'Content-Type: application/json' -d '{"item":"book","quantity":1}' ${url}/orders`,
+    },
   ]
-  if (!hasRelations) return requests
-  const invoice = `${url}/orders/${DEMO_ORDER}/invoice`
-  const mallory = await bearerOf('mallory', DEFAULT_ROLE, signer)
-  return [
-    ...requests,
-    ['200: alice is a viewer through her organization, five levels up', `${bearer} ${invoice}`],
-    ['403: mallory is a reader without a relation to this order', `${mallory} ${invoice}`],
-  ]
+  const invoice = `${BEARER} ${url}/orders/${DEMO_ORDER}/invoice`
+  if (hasRelations)
+    requests.push(
+      {
+        comment: '200: alice is a viewer through her organization, five levels up',
+        request: invoice,
+      },
+      {
+        comment: '403: mallory is a reader without a relation to this order',
+        request: invoice,
+        as: 'mallory',
+      },
+    )
+  return { role: DEFAULT_ROLE, requests }
 }
 
 /** Returns requests for a gateway with an unknown policy. */
-export async function generalRequests(url: string, signer: Signer): Promise<readonly Example[]> {
-  const bearer = await bearerOf('alice', DEFAULT_ROLE, signer)
-  return [
-    ['200: ready', `${url}/-/readyz`],
-    ['200: the public signing keys', `${url}/.well-known/jwks.json`],
-    ['404, or the response of your route to alice, a reader', `${bearer} ${url}/`],
-  ]
-}
+export const generalRequests = (url: string): Examples => ({
+  role: DEFAULT_ROLE,
+  requests: [
+    { comment: '200: ready', request: `${url}/-/readyz` },
+    { comment: '200: the public signing keys', request: `${url}/.well-known/jwks.json` },
+    {
+      comment: '404, or the response of your route to alice, a reader',
+      request: `${BEARER} ${url}/`,
+    },
+  ],
+})
 
 /** Returns requests for an app. Its routes are unknown. */
-export async function appRequests(url: string, signer: Signer): Promise<readonly Example[]> {
-  const bearer = await bearerOf('alice', DEFAULT_ROLE, signer)
-  return [
-    ['404, or the response of your route to alice, a reader', `${bearer} ${url}/`],
-    ['401: no token', `${url}/`],
-  ]
-}
+export const appRequests = (url: string): Examples => ({
+  role: DEFAULT_ROLE,
+  requests: [
+    {
+      comment: '404, or the response of your route to alice, a reader',
+      request: `${BEARER} ${url}/`,
+    },
+    { comment: '401: no token', request: `${url}/` },
+  ],
+})
 
 /**
  * Returns a request that a role of the policy permits, the same one without a token, and one that
  * the role does not permit. Uses only routes without parameters and relations. Returns
  * {@link generalRequests} if the policy has no such route.
  */
-export async function requestsOf(
+export function requestsOf(
   { roles, routes }: Pick<Policy, 'roles' | 'routes'>,
   url: string,
-  signer: Signer,
-): Promise<readonly Example[]> {
+): Examples {
   const plain = routes.filter(
     ({ path, relation }) => relation === undefined && !VARIABLE.test(path),
   )
@@ -93,27 +127,20 @@ export async function requestsOf(
     if (method !== 'GET' || permission === undefined) continue
     const holder = sets.find(({ set }) => set.covers(permission))
     if (holder === undefined) continue
-    const bearer = await bearerOf('alice', holder.role, signer)
+    const { role, set } = holder
     const forbidden = plain.find(
-      (route) => route.permission !== undefined && !holder.set.covers(route.permission),
+      (route) => route.permission !== undefined && !set.covers(route.permission),
     )
-    const allowed: Example = [`200: alice has the role ${holder.role}`, `${bearer} ${url}${path}`]
-    const anonymous: Example = ['401: no token', `${url}${path}`]
-    if (forbidden === undefined) return [allowed, anonymous]
-    const { permission: missing, method: verb, path: target } = forbidden
-    return [
-      allowed,
-      anonymous,
-      [
-        `403: the role ${holder.role} does not have ${missing}`,
-        `-X ${verb} ${bearer} ${url}${target}`,
-      ],
+    const requests: Example[] = [
+      { comment: `200: alice has the role ${role}`, request: `${BEARER} ${url}${path}` },
+      { comment: '401: no token', request: `${url}${path}` },
     ]
+    if (forbidden !== undefined)
+      requests.push({
+        comment: `403: the role ${role} does not have ${forbidden.permission}`,
+        request: `-X ${forbidden.method} ${BEARER} ${url}${forbidden.path}`,
+      })
+    return { role, requests }
   }
-  return await generalRequests(url, signer)
-}
-
-async function bearerOf(subject: string, role: string, signer: Signer): Promise<string> {
-  const request = { subject, client: 'dev', roles: [role], ttlSeconds: TTL_SECONDS }
-  return `-H 'Authorization: Bearer ${await signAccessToken(request, signer)}'`
+  return generalRequests(url)
 }

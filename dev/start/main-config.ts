@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
 export const MAIN_CONFIG = 'wrangler.toml'
+export const POLICY_FILE = 'portcullis.config.ts'
 
 /** Returns the problem if the folder `root` has no `wrangler.toml`, or else undefined. */
 export function missingConfig(root: string): string | undefined {

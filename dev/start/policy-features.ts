@@ -30,5 +30,7 @@ export async function featuresOf(policyFile = DEFAULT_POLICY): Promise<PolicyFea
   return {
     operators: imports('operators'),
     authorizationServer: imports('authorization-server'),
+    console: imports('console'),
+    openapi: imports('openapi'),
   }
 }

@@ -6,6 +6,17 @@ import type { Workshop } from './wrangler.ts'
 export interface PolicyFeatures {
   readonly operators: boolean
   readonly authorizationServer: boolean
+  readonly console: boolean
+  /** Whether there is a page about the API. */
+  readonly openapi: boolean
+}
+
+/** What to try at a gateway that has started. */
+export interface Demo {
+  /** Requests, ready to paste. They use the variable `TOKEN`, which the first line sets. */
+  readonly examples: string
+  /** The role of the subject `alice` in them. */
+  readonly role: string
 }
 
 /** A database. wrangler creates its tables before the Workers start. */
@@ -49,8 +60,12 @@ export interface Project extends Workshop {
   readonly policyArguments:
     | ((policyFile: string, directory: string) => readonly string[])
     | undefined
+  /** Maps the imports of policies that this process loads to packages of this checkout. */
+  readonly mapImports?: () => void
   /** Throws an `Error` if the relation model is invalid, or its JSON file is out of date. */
   checkModel(): Promise<void>
-  /** Returns example requests, ready to paste. */
-  examples(started: Started): Promise<string>
+  /** The shell command that prints a token for `--sub` and `--role`. */
+  readonly tokenCommand: string
+  /** Returns example requests, and the role that they use. */
+  demo(started: Started): Promise<Demo>
 }

@@ -1,18 +1,24 @@
 /** Runs a project on this machine: Redis, its REST server, the Workers and a demo origin. */
+import { decisionIn } from '../../cli/live/decision.ts'
+import type { Live } from '../../cli/live/live.ts'
 import { prepareAuditDatabase } from './audit-database.ts'
 import { configOf } from './gateway-vars.ts'
 import { keySetComplaints } from './key-sets.ts'
 import { prepare, print, progress } from './prepare.ts'
 import type { Project } from './project.ts'
 import { untilReady } from './readiness.ts'
-import { followWorkers, keepServing, type Serving } from './serving.ts'
+import {
+  createRestart,
+  type FollowedPolicy,
+  followWorkers,
+  keepServing,
+  type Serving,
+} from './serving.ts'
 import { HOST, type Settings } from './settings.ts'
+import { show } from './show.ts'
 import type { Shutdown } from './shutdown.ts'
 import { migrationArguments, serveArguments } from './workers.ts'
 import { complaint, startWrangler, type Wrangler } from './wrangler.ts'
-
-/** Receives the address of the gateway and the example requests, once, when it is ready. */
-export type OnReady = (url: string, examples: string) => void
 
 /**
  * Serves `project` until its processes end, and then throws an `Error` that describes the problem.
@@ -22,11 +28,17 @@ export async function serveProject(
   project: Project,
   settings: Settings,
   shutdown: Shutdown,
-  onReady: OnReady,
+  live: Live,
+  followed: FollowedPolicy,
 ): Promise<never> {
-  const serving = await start(project, settings, shutdown, onReady)
   const { policyFile } = settings
-  return await keepServing(serving, { project, policyFile, signal: shutdown.signal, progress })
+  const { signal } = shutdown
+  const serving = await start(project, settings, shutdown, live).catch(async (error: Error) => {
+    throw new Error(await followed.located(error.message), { cause: error })
+  })
+  const { located } = followed
+  followed.reportChanges(signal, progress)
+  return await keepServing(serving, { project, policyFile, signal, progress, located })
 }
 
 /** Starts everything, and resolves when it is ready. */
@@ -34,7 +46,7 @@ async function start(
   project: Project,
   requested: Settings,
   shutdown: Shutdown,
-  onReady: OnReady,
+  live: Live,
 ): Promise<Serving> {
   const { settings, instance, features, vars, redisDied } = await prepare(
     project,
@@ -42,11 +54,19 @@ async function start(
     shutdown,
   )
   const { signal } = shutdown
+  let isReady = false
+  /** Shows a line of the log that is a decision. Requests before the ready line are those of `npm start`. */
+  function decided(line: string): boolean {
+    const event = decisionIn(line)
+    const isShown = project.kind === 'app' || event?.path !== undefined
+    if (event !== undefined && isShown && isReady) live.decided(event)
+    return event !== undefined
+  }
   function run(args: readonly string[]): Wrangler {
     signal.throwIfAborted()
     const wrangler = startWrangler(args, instance.directory, project)
     shutdown.defer(wrangler.stop)
-    if (settings.verbose) wrangler.follow(print)
+    if (settings.verbose) wrangler.follow((line) => void (decided(line) || print(line)))
     return wrangler
   }
 
@@ -77,14 +97,19 @@ async function start(
       await workers.stop()
       throw error
     })
-    if (!settings.verbose) followWorkers(workers, { url, signal, print, progress })
+    if (!settings.verbose) followWorkers(workers, { url, signal, print, progress, decided })
     return workers
   }
   progress('starting the Workers')
   const workers = await serve()
-  const { policyFile } = settings
-  const examples = await project.examples({ url, vars, features, policyFile })
-  signal.throwIfAborted()
-  onReady(url, examples)
-  return { workers, redisDied, serveAgain: serve }
+  const restart = createRestart()
+  await show({
+    ...{ project, url, live, shutdown, settings, vars, features },
+    reload() {
+      progress('starting the Workers again')
+      restart.request()
+    },
+  })
+  isReady = true
+  return { workers, redisDied, serveAgain: serve, restart }
 }

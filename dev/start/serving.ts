@@ -1,5 +1,6 @@
 /** Keeps serving while a developer edits the policy, even after mistakes. */
 import { dirname } from 'node:path'
+import { visible } from '../../cli/text.ts'
 import type { Project } from './project.ts'
 import { watchSaves } from './saves.ts'
 import { complaint, complaintOfFailure, type Wrangler } from './wrangler.ts'
@@ -13,8 +14,36 @@ export interface Serving {
   readonly workers: Wrangler
   /** Restarts the Workers after they have ended, and resolves when they are ready. */
   serveAgain(): Promise<Wrangler>
+  /** Requests of the person to start the Workers again. */
+  readonly restart: Restart
   /** Rejects if a Redis that was started here ends unexpectedly. Never resolves. */
   readonly redisDied: Promise<never>
+}
+
+export interface Restart {
+  /** Ends a wait. */
+  request(): void
+  /** Resolves at the next request. */
+  requested(): Promise<'restart'>
+}
+
+export function createRestart(): Restart {
+  let next = Promise.withResolvers<'restart'>()
+  return {
+    request() {
+      next.resolve('restart')
+      next = Promise.withResolvers()
+    },
+    requested: () => next.promise,
+  }
+}
+
+/** Port: what is known of the policy besides what the Workers report. */
+export interface FollowedPolicy {
+  /** Prints what has changed after each save, until `signal`. Mistakes are not printed: `located` does that. */
+  reportChanges(signal: AbortSignal, progress: (what: string) => void): void
+  /** Returns a message, with places and suggestions if it is about a policy with mistakes. */
+  located(message: string): Promise<string>
 }
 
 export interface KeepServingOptions {
@@ -23,6 +52,8 @@ export interface KeepServingOptions {
   readonly policyFile: string | undefined
   readonly signal: AbortSignal
   readonly progress: (what: string) => void
+  /** Adds places and suggestions to the message about a policy with mistakes. */
+  readonly located: (message: string) => Promise<string>
 }
 
 /**
@@ -31,8 +62,8 @@ export interface KeepServingOptions {
  * starts. Also reports when a saved relation model does not match its JSON.
  */
 export async function keepServing(
-  { workers: first, serveAgain, redisDied }: Serving,
-  { project, policyFile, signal, progress }: KeepServingOptions,
+  { workers: first, serveAgain, redisDied, restart }: Serving,
+  { project, policyFile, signal, progress, located }: KeepServingOptions,
 ): Promise<never> {
   const { root } = project
   const roots = policyFile === undefined ? [root] : [root, dirname(policyFile)]
@@ -42,7 +73,7 @@ export async function keepServing(
 
   /** Tries at once, because a correction may have been saved while the Workers were ending. */
   async function mended(mistake: string): Promise<Wrangler> {
-    progress(mistake)
+    progress(await located(mistake))
     for (let reported = mistake; ; reported = '') {
       const seen = saves.count()
       try {
@@ -50,18 +81,24 @@ export async function keepServing(
       } catch (error) {
         signal.throwIfAborted()
         const { message } = error as Error
-        if (message !== reported) progress(message)
+        if (message !== reported) progress(await located(message))
       }
       if (saves.count() === seen)
         progress('no request is served until the mistake is corrected and saved')
-      await Promise.race([saves.after(seen), redisDied])
+      await Promise.race([saves.after(seen), restart.requested(), redisDied])
       signal.throwIfAborted()
     }
   }
 
   for (let workers = first; ; ) {
-    const code = await Promise.race([workers.ended, redisDied])
+    const code = await Promise.race([workers.ended, restart.requested(), redisDied])
     signal.throwIfAborted()
+    if (code === 'restart') {
+      await workers.stop()
+      workers = await serveAgain().catch((error: Error) => mended(error.message))
+      progress('ready again')
+      continue
+    }
     const mistake = complaintOfFailure(workers.lines())
     if (mistake === undefined)
       throw new Error(`wrangler ended unexpectedly (${code})\n${complaint(workers.lines())}`.trim())
@@ -76,6 +113,8 @@ export interface FollowOptions {
   readonly signal: AbortSignal
   readonly print: (line: string) => void
   readonly progress: (what: string) => void
+  /** Shows a line that is a decision. Returns whether it was one. */
+  readonly decided: (line: string) => boolean
 }
 
 /**
@@ -84,7 +123,7 @@ export interface FollowOptions {
  */
 export function followWorkers(
   workers: Wrangler,
-  { url, signal, print, progress }: FollowOptions,
+  { url, signal, print, progress, decided }: FollowOptions,
 ): void {
   let isFailure = false
   let isWaiting = false
@@ -102,10 +141,10 @@ export function followWorkers(
   }
 
   workers.follow((line) => {
-    if (signal.aborted) return
+    if (signal.aborted || decided(line)) return
     if (/^\S/.test(line)) isFailure = FAILURE.test(line)
     if (isFailure || line.trim() === '') return
-    print(line)
+    print(line.split('\t').map(visible).join('\t'))
     if (line.includes(BUILD_FAILED) && !isWaiting) void reportWhenMended()
   })
 }

@@ -50,6 +50,7 @@ audit consumer and the gateway. Ctrl-C stops all of them. With start:node, the g
 with Redis over RESP.
 
   --verbose   prints the whole output of wrangler
+  --json      prints JSON: an object with the URL, then each decision in a line
   --help
 
 ${ENVIRONMENT_HELP}`
@@ -58,6 +59,8 @@ ${ENVIRONMENT_HELP}`
 export interface Settings {
   readonly port: number
   readonly verbose: boolean
+  /** Whether stdout gets JSON: the URL, and then each decision in a line. */
+  readonly json: boolean
   /** Whether the gateway runs on Node, not in workerd. */
   readonly onNode: boolean
   readonly redisUrl: string | undefined
@@ -113,6 +116,7 @@ export function readSettings(
     options: {
       node: { type: 'boolean' },
       verbose: { type: 'boolean' },
+      json: { type: 'boolean' },
       help: { type: 'boolean', short: 'h' },
     },
   })
@@ -121,6 +125,7 @@ export function readSettings(
   return {
     port: port(given('PORT')),
     verbose: values.verbose ?? false,
+    json: values.json ?? false,
     onNode: values.node ?? false,
     redisUrl: given('REDIS_URL'),
     upstash: upstash(given('UPSTASH_REDIS_REST_URL'), given('UPSTASH_REDIS_REST_TOKEN')),

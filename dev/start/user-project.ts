@@ -5,15 +5,38 @@ import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parse, TomlError } from 'smol-toml'
 import type { Policy } from '../../src/policy/policy.ts'
-import { appRequests, generalRequests, printed, requestsOf } from './examples.ts'
-import { MAIN_CONFIG, missingConfig } from './main-config.ts'
+import { appRequests, demoOf, generalRequests, requestsOf } from './examples.ts'
+import { MAIN_CONFIG, missingConfig, POLICY_FILE } from './main-config.ts'
 import type { PolicyFeatures, Project } from './project.ts'
 
 const AUDIT_CONFIG = 'workers/audit.toml'
-const POLICY = 'portcullis.config.ts'
 /** In the directory of the instance. */
 const BUNDLED_POLICY = 'policy.mjs'
-const ALL_FEATURES: PolicyFeatures = { operators: true, authorizationServer: true }
+/** Of the package, in a project. */
+export const TOKEN_COMMAND = 'npx portcullis token'
+const NO_FEATURES: PolicyFeatures = {
+  operators: false,
+  authorizationServer: false,
+  console: false,
+  openapi: false,
+}
+/** The policy cannot be read: the examples name no page that may be missing. */
+const LIKELY_FEATURES: PolicyFeatures = {
+  ...NO_FEATURES,
+  operators: true,
+  authorizationServer: true,
+}
+
+/** Returns the features of a policy. */
+export function featuresIn({ features }: Pick<Policy, 'features'>): PolicyFeatures {
+  const has = (name: keyof PolicyFeatures) => features.some((feature) => feature.name === name)
+  return {
+    operators: has('operators'),
+    authorizationServer: has('authorizationServer'),
+    console: has('console'),
+    openapi: has('openapi'),
+  }
+}
 
 interface WorkerConfig {
   readonly vars?: Readonly<Record<string, unknown>>
@@ -28,7 +51,7 @@ export function openProject(root: string): Project {
   if (missing !== undefined) throw new Error(missing)
   const wrangler = wranglerOf(root)
   const hasAudit = existsSync(join(root, AUDIT_CONFIG))
-  const policyFile = join(root, POLICY)
+  const policyFile = join(root, POLICY_FILE)
   const kind = existsSync(policyFile) ? 'gateway' : 'app'
   let policy: Policy | undefined
 
@@ -41,22 +64,21 @@ export function openProject(root: string): Project {
     demoOrigin: undefined,
     vars: variablesIn(root),
     async featuresOf(_policyFile, directory) {
-      if (kind === 'app') return { operators: false, authorizationServer: false }
+      if (kind === 'app') return NO_FEATURES
       policy = await policyIn(policyFile, root, wrangler, directory)
-      if (policy === undefined) return ALL_FEATURES
-      const { features } = policy
-      const has = (name: string) => features.some((feature) => feature.name === name)
-      return { operators: has('operators'), authorizationServer: has('authorizationServer') }
+      return policy === undefined ? LIKELY_FEATURES : featuresIn(policy)
     },
     policyArguments: undefined,
     checkModel: async () => {},
-    async examples({ url, vars, features }) {
-      if (kind === 'app') return printed(url, await appRequests(url, vars), false)
+    tokenCommand: TOKEN_COMMAND,
+    async demo({ url, features }) {
       const requests =
-        policy === undefined
-          ? await generalRequests(url, vars)
-          : await requestsOf(policy, url, vars)
-      return printed(url, requests, features.operators && features.authorizationServer)
+        kind === 'app'
+          ? appRequests(url)
+          : policy === undefined
+            ? generalRequests(url)
+            : requestsOf(policy, url)
+      return demoOf(url, requests, TOKEN_COMMAND, features)
     },
   }
 }

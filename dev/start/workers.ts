@@ -28,7 +28,9 @@ export function serveArguments(
   vars: GatewayVars,
 ): readonly string[] {
   const varsFile = join(directory, 'gateway.env')
-  replace(varsFile, environmentFile(vars))
+  // An app logs its events without this.
+  const logged = project.kind === 'gateway' ? { ...vars, DECISION_LOG: 'on' } : vars
+  replace(varsFile, environmentFile(logged))
   const { demoOrigin, policyArguments } = project
   const configs =
     vars.ORIGIN_URL === undefined && demoOrigin !== undefined

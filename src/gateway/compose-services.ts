@@ -57,6 +57,8 @@ import { type Runtime, runtimeOfWorkers } from './runtime.ts'
 export type GatewayEnv = Readonly<EnvironmentInput> & {
   readonly AUDIT_QUEUE?: QueueBinding
   readonly AUDIT_DB?: AuditDatabase
+  /** `on`: a Worker logs each decision with the path of its request. Only for development. */
+  readonly DECISION_LOG?: string
 }
 
 /** All services of the pipeline, built once for each isolate. */
@@ -185,6 +187,7 @@ export function composeServices(
     proofs,
     relations: relations?.checker,
     auditSink: metrics.metered(addressSink(recorder, config.auditAddresses)),
+    decided: runtime.decided,
     addressOf: runtime.addressOf,
     publicOriginOf,
     upgrades: runtime.upgrades,

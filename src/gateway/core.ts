@@ -65,6 +65,8 @@ export interface Core extends GuardServices {
   /** Undefined if the policy has no relations. */
   readonly relations: RelationChecker | undefined
   readonly auditSink: AuditSink
+  /** Default: nothing. */
+  readonly decided?: Runtime['decided']
   readonly addressOf: Runtime['addressOf']
   /** Returns the origin under which the client reached the gateway. */
   readonly publicOriginOf: (c: Context) => PublicOrigin

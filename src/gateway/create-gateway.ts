@@ -79,7 +79,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
     ...tokenHeaders,
     ...policy.identityHeaders.keys(),
   ]
-  const recorder = createAudit({ sink: auditSink, now })
+  const recorder = createAudit({ sink: auditSink, now, decided: services.decided })
   const hygiene = compose([
     ...contributions.flatMap(({ around }) => around ?? []),
     recorder.stage,

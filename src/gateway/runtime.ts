@@ -2,7 +2,7 @@
 import type { Context } from 'hono'
 import type { KeySetCache } from '../access/tokens/key-set-source.ts'
 import type { BatchingSinkOptions } from '../audit/batching-sink.ts'
-import type { AuditSink } from '../audit/event.ts'
+import type { AuditEvent, AuditSink } from '../audit/event.ts'
 import { Misconfigured } from '../errors.ts'
 import type { ReportedOrigin } from '../http/public-origin.ts'
 import { IS_WORKERS } from '../isolate/platform.ts'
@@ -41,6 +41,11 @@ export interface Runtime {
   readonly reportedOriginOf?: (c: Context) => ReportedOrigin | undefined
   /** Writes an audit event to the log, if there is no queue. Default: `console.log`. */
   readonly writeEvent?: ((line: string) => void) | undefined
+  /**
+   * Receives each decision with the path of its request, which an audit event never has. For development: a path can
+   * be personal data, and has any character that the client sent. Default: nothing.
+   */
+  readonly decided?: ((event: AuditEvent, path: string) => void) | undefined
   /** Creates the sink for a gateway with a queue. Default: `batchingAuditSink`. */
   readonly auditSink?: (options: BatchingSinkOptions) => AuditSink
   /** Returns the number of audit events that the queue has written to a disk. Default: 0. */

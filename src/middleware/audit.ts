@@ -39,6 +39,8 @@ export interface AuditOptions {
   readonly now?: () => number
   /** Returns a UUIDv7. Default: a random one. */
   readonly newId?: (nowMs: number) => string
+  /** Receives each event with the path of its request as well, after the sink. Default: nothing. */
+  readonly decided?: ((event: AuditEvent, path: string) => void) | undefined
 }
 
 /**
@@ -68,7 +70,12 @@ export interface Audit {
 }
 
 /** Creates the stage, and what records later events of its requests. */
-export function createAudit({ sink, now = () => Date.now(), newId = uuidV7 }: AuditOptions): Audit {
+export function createAudit({
+  sink,
+  now = () => Date.now(),
+  newId = uuidV7,
+  decided,
+}: AuditOptions): Audit {
   const dataCentreOf = createDataCentre()
 
   function createEvent(
@@ -136,7 +143,9 @@ export function createAudit({ sink, now = () => Date.now(), newId = uuidV7 }: Au
       throw error
     } finally {
       try {
-        const recorded = sink.record(createEvent(c, timeline, status, thrown), waitUntil)
+        const event = createEvent(c, timeline, status, thrown)
+        const recorded = sink.record(event, waitUntil)
+        decided?.(event, c.req.path)
         if (recorded !== undefined) await recorded
       } catch (error) {
         console.error(`audit sink: ${error instanceof Error ? error.name : typeof error}`)

@@ -1,5 +1,6 @@
 /** The gateway Worker: runs the standard pipeline with one policy. */
 import type { ExecutionContext } from 'hono'
+import type { AuditEvent } from '../../audit/event.ts'
 import { composeServices, type GatewayEnv, tasksOf } from '../../gateway/compose-services.ts'
 import { createGateway } from '../../gateway/create-gateway.ts'
 import type { Task } from '../../gateway/feature.ts'
@@ -53,9 +54,15 @@ interface Built {
   readonly tasks: readonly Task[]
 }
 
+/** `npm start` and `portcullis dev` read these lines. They see warnings only. */
+function logDecision(event: AuditEvent, path: string): void {
+  console.warn(JSON.stringify({ ...event, path }))
+}
+
 function buildGateway(env: GatewayEnv, policy: Policy): Built {
   try {
-    const services = composeServices(env, policy, WORKERS)
+    const runtime = env.DECISION_LOG === 'on' ? { ...WORKERS, decided: logDecision } : WORKERS
+    const services = composeServices(env, policy, runtime)
     return { app: createGateway(services, policy), tasks: tasksOf(services) }
   } catch (error) {
     return { app: refuseAll(error), tasks: [] }

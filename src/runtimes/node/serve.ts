@@ -10,6 +10,7 @@ import {
 } from '../../gateway/compose-services.ts'
 import { createGateway } from '../../gateway/create-gateway.ts'
 import type { DoorParts } from '../../gateway/feature.ts'
+import type { Runtime } from '../../gateway/runtime.ts'
 import { createInFlightCount, type InFlightCount } from '../../isolate/in-flight.ts'
 import { policyGauges } from '../../observability/metrics/policy-version.ts'
 import { type Policy, requirePolicy } from '../../policy/policy.ts'
@@ -37,6 +38,13 @@ export interface ServeOptions {
   readonly host?: string | undefined
   /** How long `close` waits for requests and for work after responses, in milliseconds. Default 10,000. */
   readonly graceMs?: number | undefined
+  /**
+   * Receives each decision as its audit event, and the path of the request, which the event never has. For development: a
+   * path can be personal data, and has any character that the client sent. Must not throw. Default: nothing.
+   */
+  readonly decided?: Runtime['decided']
+  /** Writes an event as a line of JSON, if the events go to the log. Default: standard output. */
+  readonly writeEvent?: Runtime['writeEvent']
 }
 
 /** A running gateway. */
@@ -103,11 +111,15 @@ export async function serve({
   port,
   host,
   graceMs = DEFAULT_GRACE_MS,
+  decided,
+  writeEvent,
 }: ServeOptions): Promise<Server> {
   const { composedOf, first, runtime, settings, certificate } = composed({
     policy,
     policyDigest,
     env,
+    decided,
+    writeEvent,
   })
   let isClosing = false
   const stopping = {
@@ -253,7 +265,9 @@ function composed({
   policy,
   policyDigest,
   env = process.env,
-}: Pick<ServeOptions, 'policy' | 'policyDigest' | 'env'>) {
+  decided,
+  writeEvent,
+}: Pick<ServeOptions, 'policy' | 'policyDigest' | 'env' | 'decided' | 'writeEvent'>) {
   const mistake = mistakeOfRuntime(process.versions)
   if (mistake !== undefined) throw new Misconfigured('The runtime', [mistake])
   requirePolicy(policy)
@@ -267,7 +281,13 @@ function composed({
     const gauges = policyGauges(digest === undefined ? undefined : { digest, loadedSeconds })
     const replaced = new AbortController()
     const sleep = runtime.sleepUntil(replaced.signal)
-    const services = composeServices(environment, policy, { ...runtime, gauges, sleep })
+    const services = composeServices(environment, policy, {
+      ...runtime,
+      gauges,
+      sleep,
+      decided,
+      ...(writeEvent && { writeEvent }),
+    })
     return { services, endWaits: () => replaced.abort() }
   }
   const mistakes: Mistake[] = []

@@ -98,7 +98,8 @@ describe('npm start with another policy, another issuer and Redis of its own', (
       const printedText = await hearing(/until the mistake is corrected and saved/, () =>
         save(using),
       )
-      const mistake = '  - routes[0].path: must be a path pattern such as /orders/:id or /files/*\n'
+      const place = `${join(folder, 'policy.ts')}:11:7: `
+      const mistake = `  - ${place}routes[0].path: must be a path pattern such as /orders/:id or /files/*\n`
       expect(printedText).toBe(`portcullis: The policy is not valid:\n${mistake}${WAITING}`)
       const thrown = await hearing(/until the mistake is corrected and saved/, () =>
         save(`${POLICY}\nthrow new Error('boom')`),
@@ -106,9 +107,10 @@ describe('npm start with another policy, another issuer and Redis of its own', (
       expect(thrown).toMatch(/^portcullis: Uncaught Error: boom\n/)
       expect(thrown).not.toMatch(/runtime|stderr|ERROR|not valid/)
       await hearing(/until the mistake is corrected and saved/, () => save(using))
-      await hearing(/^portcullis: ready again$/m, () =>
+      const changed = await hearing(/^portcullis: ready again$/m, () =>
         writeFile(join(folder, 'shared', 'path.ts'), "export const path = '/shared'"),
       )
+      expect(changed).toMatch(/guest gains GET \/shared/)
       expect(redis()).toEqual(before)
       expect(await statusOf('/shared')).toBe(401)
     })

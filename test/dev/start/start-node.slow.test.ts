@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RedisHandle, startRedis } from '../../../dev/redis.ts'
 import { freePort } from '../../harness/process.ts'
 import { type Checkout, type Command, makeCheckout } from './checkout.ts'
-import { paste } from './paste.ts'
+import { pasteAll } from './paste.ts'
 import { alive, descendantsOf } from './processes.ts'
 
 describe('npm run start:node', () => {
@@ -30,10 +30,9 @@ describe('npm run start:node', () => {
 
   it('prints the same ready line and requests as npm start, with correct expected responses', async () => {
     expect(stdout).toContain(`\nPortcullis is ready on http://127.0.0.1:${port}\n`)
-    const suggested = [...stdout.matchAll(/^# (\d+): .*\n(curl .*)$/gm)]
-    expect(suggested.map(([, status]) => status)).toEqual(['200', '401', '403', '200', '403'])
-    for (const [, status, line] of suggested)
-      expect((await paste(line ?? '')).status, line).toBe(Number(status))
+    const statuses = ['200', '401', '403', '200', '403']
+    expect(await pasteAll(stdout, checkout)).toEqual(statuses)
+    await command.printed(/^POST +\/orders +403 +permission_missing:orders:write +alice +\d+ ms$/m)
   })
 
   it('suggests a command that works', async () => {
@@ -53,7 +52,7 @@ describe('npm run start:node', () => {
     expect(await response.json()).toMatchObject({ origin: 'demo', caller: { subject: 'carol' } })
   })
 
-  it('serves the policy of PORTCULLIS_CONFIG', async () => {
+  it('serves the policy of PORTCULLIS_CONFIG, and each saved version of it', async () => {
     const policy = `import { definePolicy } from 'portcullis'
       export default definePolicy({
         roles: {},
@@ -73,6 +72,9 @@ describe('npm run start:node', () => {
       return status
     })
     expect(await Promise.all(statuses)).toEqual([200, 404])
+    await writeFile(join(checkout.path, 'other.ts'), policy.replaceAll('/hello', '/bye'))
+    await second.printed(/anonymous .*gain GET \/bye/)
+    expect((await fetch(`http://127.0.0.1:${other}/bye`)).status).toBe(200)
     second.child.kill('SIGTERM')
     expect((await second.ended).code).toBe(0)
   })

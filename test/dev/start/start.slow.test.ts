@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RedisHandle, startRedis } from '../../../dev/redis.ts'
 import { freePort } from '../../harness/process.ts'
 import { type Checkout, type Command, makeCheckout } from './checkout.ts'
-import { paste } from './paste.ts'
+import { pasteAll } from './paste.ts'
 import { alive, descendantsOf } from './processes.ts'
 
 const ALL_SAID = /^# 403.*\ncurl .*\n# .*\nnpx .*\n/m
@@ -55,17 +55,25 @@ describe('npm start', () => {
   it('prints that it is ready once, without output of wrangler', () => {
     const lines = firstOutput.split('\n').filter((line) => line !== '' && !line.startsWith('>'))
     expect(lines[0]).toBe(`Portcullis is ready on http://127.0.0.1:${ports[0]}`)
-    expect(lines.slice(1).map((line) => line.split(' ')[0])).toEqual([
+    expect(lines.slice(1).map((line) => line.trim().split(/[ =]/)[0])).toEqual([
+      ...['URL', 'Docs', 'Token', 'TOKEN'],
       ...['#', 'curl', '#', 'curl', '#', 'curl', '#', 'curl', '#', 'curl', '#', 'npx'],
     ])
+    // A token would have 400 characters.
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(240)
   })
 
   it('suggests requests with correct expected responses', async () => {
-    const suggested = [...firstOutput.matchAll(/^# (\d+): .*\n(curl .*)$/gm)]
-    expect(suggested.map(([, status]) => status)).toEqual(['200', '401', '403', '200', '403'])
-    for (const [, status, line] of suggested) {
-      expect((await paste(line ?? '')).status, line).toBe(Number(status))
-    }
+    const statuses = ['200', '401', '403', '200', '403']
+    expect(await pasteAll(firstOutput, checkout)).toEqual(statuses)
+  })
+
+  it('prints one line for each decision, with the path and without control characters', async () => {
+    await fetch(`http://127.0.0.1:${ports[0]}/orders/1?q=secret`)
+    const { stdout } = await first.printed(/^GET +\/orders\/1 +401 +missing_token +- +\d+ ms$/m)
+    expect(stdout).not.toContain('secret')
+    await fetch(`http://127.0.0.1:${ports[0]}/a%1b%5b31m`)
+    await first.printed(/^GET +\/a\\u\{1b\}\[31m +400 /m)
   })
 
   it('suggests a command that works', async () => {
