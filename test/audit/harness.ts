@@ -7,6 +7,7 @@ import type { ExportBucket } from '../../src/audit/r2/chain-export.ts'
 import type { AuditDatabase } from '../../src/audit/sql/database.ts'
 import { hasPostgres } from '../harness/postgres.ts'
 import type { TestRedis } from '../harness/redis.ts'
+import { createD1Client } from './d1-client.ts'
 import { startNodeAudit, startPostgresAudit } from './node-harness.ts'
 
 const COMPATIBILITY_DATE = '2026-11-17'
@@ -39,7 +40,6 @@ export interface AuditStores {
 /** A producer and the audit Worker with their real queues and D1. */
 export interface AuditHarness extends AuditStores {
   readonly url: URL
-  readonly db: D1Database
   readonly bucket: R2Bucket
   enqueue(queue: 'audit' | 'crash' | 'outage', bodies: readonly unknown[]): Promise<void>
 }
@@ -100,7 +100,8 @@ export async function startAuditHarness({
   const worker = harness.getWorker<{ AUDIT_DB: D1Database; AUDIT_EXPORT: R2Bucket }>(
     'portcullis-audit',
   )
-  const { AUDIT_DB: db, AUDIT_EXPORT: bucket } = await worker.getEnv()
+  const { AUDIT_EXPORT: bucket } = await worker.getEnv()
+  const db = createD1Client(new URL('/sql', url))
   return {
     url,
     db,

@@ -9,9 +9,10 @@ import { createChainLog } from '../../../src/audit/sql/chain-log.ts'
 import { Denied } from '../../../src/errors.ts'
 import { audit } from '../../../src/middleware/audit.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'
+import { answerCall } from '../d1-client.ts'
 
 interface ProducerEnv {
-  /** For `/chain`, which answers like `GET /-/admin/audit/chain`. */
+  /** For `/chain`, which answers like `GET /-/admin/audit/chain`, and for `/sql`, a client of the database. */
   readonly AUDIT_DB: D1Database
   readonly AUDIT_QUEUE: Queue
   readonly CRASH_QUEUE: Queue
@@ -70,6 +71,7 @@ export default {
       const query = chainQuerySchema.parse(Object.fromEntries(searchParams))
       return Response.json(await createChainLog(env.AUDIT_DB).read(query))
     }
+    if (pathname === '/sql') return answerCall(env.AUDIT_DB, request)
     const queue = {
       '/raw/audit': env.AUDIT_QUEUE,
       '/raw/crash': env.CRASH_QUEUE,

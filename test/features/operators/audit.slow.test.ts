@@ -7,6 +7,11 @@ import { type AuditEvent, auditEventSchema } from '../../../src/audit/event.ts'
 import { auditQuerySchema } from '../../../src/audit/log.ts'
 import { insertAuditEvents } from '../../../src/audit/sql/audit-chain.ts'
 import { createAuditLog } from '../../../src/audit/sql/audit-events.ts'
+import type {
+  AuditDatabase,
+  AuditStatement,
+  StatementResult,
+} from '../../../src/audit/sql/database.ts'
 import { insertEarlierRows } from '../../audit/earlier-rows.ts'
 import { anEvent } from '../../audit/event.ts'
 import { type AuditHarness, startAuditHarness } from '../../audit/harness.ts'
@@ -160,8 +165,8 @@ describe('changes by operators are audited [S66]', () => {
         statements.push(sql)
         return harness.db.prepare(sql)
       },
-      batch: (all: D1PreparedStatement[]) => harness.db.batch(all),
-    } as D1Database
+      batch: (all: AuditStatement[]) => harness.db.batch(all),
+    } as AuditDatabase
     const requestId = uuidv7()
     await createAuditLog(db).query(auditQuerySchema.parse({ requestId }))
     const { results } = await harness.db
@@ -188,31 +193,34 @@ describe('changes by operators are audited [S66]', () => {
       await insertEarlierRows(harness.db, others.slice(from, from + 450), options)
     await insertEarlierRows(harness.db, wanted, options)
     let rowsRead = 0
-    const real = new Map<D1PreparedStatement, D1PreparedStatement>()
-    const counted = (statement: D1PreparedStatement): D1PreparedStatement => {
+    const count = ({ meta }: StatementResult) => {
+      rowsRead += 'rows_read' in meta ? Number(meta.rows_read) : Number.NaN
+    }
+    const real = new Map<AuditStatement, AuditStatement>()
+    const counted = (statement: AuditStatement): AuditStatement => {
       const wrapped = {
         bind: (...values: unknown[]) => counted(statement.bind(...values)),
         async all() {
           const result = await statement.all()
-          rowsRead += result.meta.rows_read
+          count(result)
           return result
         },
         async first(column: string) {
           const { results } = await wrapped.all<Record<string, unknown>>()
           return results[0]?.[column] ?? null
         },
-      } as D1PreparedStatement
+      } as AuditStatement
       real.set(wrapped, statement)
       return wrapped
     }
     const db = {
       prepare: (sql: string) => counted(harness.db.prepare(sql)),
-      async batch(all: D1PreparedStatement[]) {
+      async batch(all: AuditStatement[]) {
         const results = await harness.db.batch(all.flatMap((one) => real.get(one) ?? []))
-        for (const { meta } of results) rowsRead += meta.rows_read
+        results.forEach(count)
         return results
       },
-    } as D1Database
+    } as AuditDatabase
     const { events } = await createAuditLog(db).query(auditQuerySchema.parse({ requestId }))
     expect(events).toEqual(wanted.toReversed())
     expect(rowsRead).toBeLessThan(50)
