@@ -1,5 +1,6 @@
 /** An empty project outside of the repository that has the packed package as a dependency. */
-import { cp, mkdir, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { cp, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type Command, runIn } from '../dev/start/checkout.ts'
 import { ROOT } from '../harness/process.ts'
@@ -21,6 +22,8 @@ export interface Consumer {
   write(file: string, content: unknown): Promise<void>
   /** Copies a file of the repository. */
   copy(from: string, to: string): Promise<void>
+  /** Lets the project use a package of this checkout as `name`. */
+  link(name: string, installed: string): Promise<void>
 }
 
 /** The lines of a failed command that a failure shows. */
@@ -53,6 +56,12 @@ export async function createConsumer(
     async copy(from, to) {
       await mkdir(dirname(join(path, to)), { recursive: true })
       await cp(join(ROOT, from), join(path, to), { recursive: true })
+    },
+    async link(name, installed) {
+      const packages = join(path, 'node_modules')
+      await symlink(join(ROOT, 'node_modules', installed), join(packages, name))
+      const program = join(ROOT, 'node_modules/.bin', name)
+      if (existsSync(program)) await symlink(program, join(packages, '.bin', name))
     },
   }
   await consumer.write('package.json', { name, private: true, type: 'module', dependencies })

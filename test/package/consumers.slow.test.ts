@@ -9,7 +9,7 @@ import { startWrangler } from '../../dev/start/wrangler.ts'
 import { makeTarballs, type Tarballs } from '../create/tarballs.ts'
 import { faultOf, relativeLinks } from '../docs/link-faults.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
-import { usualOrLong } from '../harness/long.ts'
+import { IS_LONG, usualOrLong } from '../harness/long.ts'
 import { freePort, ROOT } from '../harness/process.ts'
 import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { type Consumer, createConsumer } from './consumer.ts'
@@ -18,7 +18,28 @@ import { createTable } from './table.ts'
 const COMPILERS = ['5.6', '5', '6', '7'] as const
 type Compiler = (typeof COMPILERS)[number]
 const NODES = ['20', '22', '24'] as const
+/** In each run, the oldest version and the newest one. */
+const USUAL_NODES = ['20', '24'] as const
 const BINARY = `node-${process.platform}-${process.arch}`
+
+/**
+ * Tools, by their names in a project. Each run uses those of this checkout, which are exact versions; a long
+ * run installs the newest ones, which takes most of its time.
+ */
+const TOOLS: Readonly<Record<string, string>> = {
+  'typescript-7': 'npm:typescript@7',
+  'node-24': `npm:${BINARY}@24`,
+  'workers-types-5': 'npm:@cloudflare/workers-types@5',
+  esbuild: '*',
+  vite: '*',
+  vitest: '*',
+  wrangler: '*',
+}
+const OF_CHECKOUT: Readonly<Record<string, string>> = {
+  'typescript-7': 'typescript',
+  'node-24': 'node',
+  'workers-types-5': '@cloudflare/workers-types',
+}
 
 const DOM = { lib: ['es2022', 'dom', 'dom.iterable'], types: [] }
 const ES = ['es2022']
@@ -42,11 +63,13 @@ beforeAll(async () => {
   redis = await startTestRedis()
   tarballs = await makeTarballs()
   const shared = { portcullis: `file:${tarballs.portcullis}` }
-  const compilers = COMPILERS.map((version) => [
-    `typescript-${version}`,
-    `npm:typescript@${version}`,
+  const compilers = usualOrLong<readonly Compiler[]>(['5.6', '6'], ['5.6', '5', '6']).map(
+    (version) => [`typescript-${version}`, `npm:typescript@${version}`],
+  )
+  const nodes = usualOrLong(['20'], ['20', '22']).map((version) => [
+    `node-${version}`,
+    `npm:${BINARY}@${version}`,
   ])
-  const nodes = NODES.map((version) => [`node-${version}`, `npm:${BINARY}@${version}`])
   const newestOf = createConsumer(tarballs.folder, 'newest', {
     ...shared,
     ...NEWEST,
@@ -54,19 +77,22 @@ beforeAll(async () => {
     ...Object.fromEntries([...compilers, ...nodes]),
     '@types/node': '22',
     'workers-types-4': 'npm:@cloudflare/workers-types@4',
-    'workers-types-5': 'npm:@cloudflare/workers-types@5',
-    esbuild: '*',
-    vite: '*',
-    vitest: '*',
-    wrangler: '*',
+    ...usualOrLong({}, TOOLS),
   })
   const oldestOf = createConsumer(tarballs.folder, 'oldest', {
     ...shared,
     ...OLDEST,
     '@hono/node-server': '1',
-    'node-24': `npm:${BINARY}@24`,
+    ...usualOrLong({}, { 'node-24': `npm:${BINARY}@24` }),
   })
   ;[newest, oldest] = await Promise.all([newestOf, oldestOf])
+  for (const consumer of [newest, oldest]) trees.set(consumer, await copiesIn(consumer))
+  // After the list of packages: links are not installed.
+  if (!IS_LONG)
+    for (const name of Object.keys(TOOLS)) {
+      await newest.link(name, OF_CHECKOUT[name] ?? name)
+      await oldest.link(name, OF_CHECKOUT[name] ?? name)
+    }
   const app = await readFile(join(ROOT, 'examples/hono/app.ts'), 'utf8')
   // On a busy machine Redis may answer later than the default deadline.
   const patientApp = app.replace(/(redis: \{[^}]*) \}/, '$1, timeoutMs: 5_000 }')
@@ -115,7 +141,7 @@ let compilations = 0
 
 /** Compiles without `skipLibCheck`. Returns the folder of the emitted JavaScript, if any. */
 async function compile({
-  version = '5',
+  version = '7',
   consumer = newest,
   resolution = 'nodenext',
   files = ['subpaths', 'app', 'policy', 'wrong-options'],
@@ -149,17 +175,18 @@ function runIn(consumer: Consumer, folder: string, node = 'node'): Promise<strin
   return consumer.run([node, 'run.mjs', ...files], redisVars(redis))
 }
 
-const trees = new Map<Consumer, Promise<string>>()
+const trees = new Map<Consumer, readonly string[]>()
 
-/** Checks that the peers are in their range, and that there is one copy of each. Reads a project once. */
+/** Returns the names of the copies of the package and its peers in a project. */
+async function copiesIn(consumer: Consumer): Promise<readonly string[]> {
+  const list = ['npm', 'ls', '--all', '--parseable', 'portcullis', 'hono', 'zod'] as const
+  const copies = (await consumer.run(list)).trim().split('\n')
+  return copies.map((path) => basename(path)).sort()
+}
+
+/** Checks that the peers are in their range, and that there is one copy of each. */
 const installed = (of: () => Consumer) => async () => {
-  const consumer = of()
-  const tree =
-    trees.get(consumer) ??
-    consumer.run(['npm', 'ls', '--all', '--parseable', 'portcullis', 'hono', 'zod'])
-  trees.set(consumer, tree)
-  const copies = (await tree).trim().split('\n')
-  expect(copies.map((path) => basename(path)).sort()).toEqual(['hono', 'portcullis', 'zod'])
+  expect(trees.get(of())).toEqual(['hono', 'portcullis', 'zod'])
 }
 
 const emitted = new Map<string, Promise<string>>()
@@ -167,7 +194,7 @@ const emitted = new Map<string, Promise<string>>()
 /** Compiles once for all rows with the same compilation. */
 function compileOnce(compilation: Compilation): Promise<string> {
   const { consumer = newest, ...rest } = compilation
-  const defaults: Compilation = { version: '5', resolution: 'nodenext', options: {} }
+  const defaults: Compilation = { version: '7', resolution: 'nodenext', options: {} }
   const key = JSON.stringify([consumer.path, { ...defaults, ...rest }])
   const folder = emitted.get(key) ?? compile(compilation)
   emitted.set(key, folder)
@@ -204,10 +231,10 @@ test('each link of the installed documents leads to a file and a heading of the 
 describe('TypeScript', () => {
   const resolutions = ['bundler', 'node16', 'nodenext'] as const
   type Resolution = (typeof resolutions)[number]
-  /** In each run: all resolutions of the fastest compiler, and one of each other. */
+  /** In each run: all resolutions of the fastest compiler, and one of the oldest and of the one before. */
   const usual: Readonly<Record<Compiler, readonly Resolution[]>> = {
     '5.6': ['nodenext'],
-    '5': ['nodenext'],
+    '5': [],
     '6': ['node16'],
     '7': resolutions,
   }
@@ -289,7 +316,7 @@ describe('versions', () => {
       steps(() => oldest, { version: usualOrLong<Compiler>('5.6', '5') }),
     ))
 
-  test.each(NODES)('Node %s', (version) =>
+  test.each(usualOrLong<readonly string[]>(USUAL_NODES, NODES))('Node %s', (version) =>
     table.row(`Node ${version}, @hono/node-server`, {
       ...steps(() => newest, {}, `node_modules/node-${version}/bin/node`),
     }),
@@ -304,15 +331,8 @@ describe('bundlers', () => {
       install: installed(() => newest),
       build: () =>
         newest.run([
-          ...([
-            'npx',
-            'esbuild',
-            ...entries,
-            '--bundle',
-            '--format=esm',
-            '--platform=node',
-          ] as const),
-          '--outdir=out/esbuild',
+          'node_modules/.bin/esbuild',
+          ...[...entries, '--bundle', '--format=esm', '--platform=node', '--outdir=out/esbuild'],
         ]),
       run: () => runIn(newest, 'out/esbuild'),
     }))
