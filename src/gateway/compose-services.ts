@@ -25,7 +25,7 @@ import { type OriginOptions, parseBase } from '../origin/origin.ts'
 import { createLocate } from '../origin/public-location.ts'
 import type { Policy } from '../policy/policy.ts'
 import { mistakeAt } from '../problems/mistake.ts'
-import type { RedisConnection } from '../redis/connection.ts'
+import type { Broadcast, RedisConnection } from '../redis/connection.ts'
 import type { AdminCall } from '../routes/admin/call.ts'
 import { metricsCall } from '../routes/admin/metrics.ts'
 import {
@@ -242,6 +242,7 @@ export function composeServices(
     contributed: () => ({ contributions, calls }),
   }
   if (relations !== undefined) contributions.push({ operatorCalls: [relations.calls] })
+  if (redis.broadcast) contributions.push({ tasks: [completionOf(redis.broadcast, now)] })
   contributions.push(
     ...all.flatMap((feature) => [
       ...present(feature.guard?.({ core, policy, environment })),
@@ -290,7 +291,16 @@ export function composeServices(
   return { ...services, doors: doors.map((door) => ({ ...door, servicesFor })) }
 }
 
-/** Returns the work of features without a request. */
+/** Returns the work that completes revocations and bans which a gateway has left. */
+const completionOf = (broadcast: Broadcast, now: () => number): Task => ({
+  everySeconds: 2,
+  async run() {
+    // A lane that cannot be reached gets them in a later run.
+    await broadcast.complete(now).catch(() => {})
+  },
+})
+
+/** Returns the work without a request. */
 export const tasksOf = ({ contributions = [] }: Services): readonly Task[] =>
   contributions.flatMap(({ tasks = [] }) => tasks)
 

@@ -171,7 +171,7 @@ export function problemOfFailure(failure: Failure): Problem {
   if (dependency === 'gateway')
     return problem('overloaded', 'Too many requests are waiting.', { headers })
   if (dependency !== 'origin') {
-    const detail = 'The request cannot be decided at the moment.'
+    const detail = failure.detail ?? 'The request cannot be decided at the moment.'
     return problem('dependency_unavailable', detail, { headers })
   }
   const details = shortCircuited ? { headers } : undefined

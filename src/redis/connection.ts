@@ -28,6 +28,33 @@ export interface UsedSocket {
   socket?: object | undefined
 }
 
+/** What a write changes: a revocation, a cutoff, a ban or a plan. */
+export interface Fact {
+  /** The key, in the control lane. */
+  readonly key: string
+  /** The only subject that it concerns. Absent: it concerns callers of every lane. */
+  readonly subject?: string | undefined
+}
+
+/** Lets all lanes have what is written in the control lane; see docs/decisions/0119. */
+export interface Broadcast {
+  /**
+   * Calls `write`, which changes facts in the control lane, and copies the facts to the lanes. Returns
+   * after all lanes have them, else throws `Unavailable`: {@link complete} of any gateway then copies
+   * them to the others. `now` returns milliseconds since the epoch.
+   */
+  write<Result>(
+    facts: readonly Fact[],
+    now: () => number,
+    write: (control: RedisConnection) => Promise<Result>,
+  ): Promise<Result>
+  /**
+   * Completes facts whose writers have ended before all lanes had them, and returns how many. Throws
+   * `Unavailable` if a lane cannot be reached; the next call repeats it.
+   */
+  complete(now: () => number): Promise<number>
+}
+
 export interface SendOptions {
   /** The call must not be sent a second time. */
   readonly once?: boolean
@@ -57,6 +84,10 @@ export interface RedisConnection {
   readonly keys: RedisKeys
   /** The lanes of a cluster. Default: one server, which is its only lane. */
   readonly lanes?: Lanes
+  /** With {@link lanes}: copies revocations and bans to them. */
+  readonly broadcast?: Broadcast
+  /** How many replicas must have a revocation, a ban or the end of a session. Default 0. */
+  readonly replicasAcked?: number
   /**
    * Sends `commands` in one round trip and returns as many replies. Throws `Unavailable` for
    * anything but well-formed replies within the deadline. A call without a response is sent a

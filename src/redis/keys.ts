@@ -81,6 +81,16 @@ export function createKeys(prefix: string) {
   }
 }
 
+/** Returns the names that a cluster needs to have facts in all of its lanes. */
+export const replicationKeys = ({ prefix }: Prefix) => ({
+  /** Sorted set of the facts that some lanes may not have yet. Only in the control lane. */
+  pendingFacts: `${prefix}pending-facts`,
+  /** The version of the last read of facts. Only in the control lane. */
+  factClock: `${prefix}fact-clock`,
+  /** The version of the last copy of a fact; the name of its key follows, without the prefix. */
+  copied: `${prefix}copied:`,
+})
+
 /** Returns the names of the records of operators, besides bans. */
 export const recordKeys = ({ prefix }: Prefix) => ({
   /**

@@ -20,6 +20,8 @@ interface OwnersOptions<Item extends Owner> {
   keyOf(window: string): string
   /** Returns the value of the keys that a record sets. */
   settingOf(record: Item): string | number
+  /** Runs the script that writes these keys for a record. Default: only runs it. */
+  write?(record: Item, keys: readonly string[], run: () => Promise<number>): Promise<number>
 }
 
 /** Creates the store. A record, the values that it sets and its place in the list change together. */
@@ -31,6 +33,7 @@ export function createOwners<Item extends Owner>({
   now,
   keyOf,
   settingOf,
+  write = (_record, _keys, run) => run(),
 }: OwnersOptions<Item>): Owners<Item> {
   const list = createRecordList({ redis, ...records, schema, now })
 
@@ -67,7 +70,9 @@ export function createOwners<Item extends Owner>({
         end,
       ]
       const keys = keysOf(record.id, record.windows)
-      const done = await list.run(CREATE_OWNER_SCRIPT, keys, [...values, records.prefix, owner])
+      const done = await write(record, record.windows.map(keyOf), () =>
+        list.run(CREATE_OWNER_SCRIPT, keys, [...values, records.prefix, owner]),
+      )
       if (done !== 1) throw malformed()
       return record
     },
@@ -75,7 +80,10 @@ export function createOwners<Item extends Owner>({
     async remove(id) {
       const record = await list.find(id)
       if (record === undefined) return false
-      return (await list.run(REMOVE_OWNER_SCRIPT, keysOf(id, record.windows), [id])) === 1
+      const done = await write(record, record.windows.map(keyOf), () =>
+        list.run(REMOVE_OWNER_SCRIPT, keysOf(id, record.windows), [id]),
+      )
+      return done === 1
     },
   }
 }

@@ -2,6 +2,7 @@
 
 import type * as z from 'zod/mini'
 import type { ListFilter, Page, PageQuery } from '../validators/page.ts'
+import { acknowledged } from './acknowledged.ts'
 import type { RedisConnection } from './connection.ts'
 import { endsKey } from './keys.ts'
 import { readInteger, readList, readResult, readText, recordIn, sendCommand } from './reply.ts'
@@ -108,7 +109,7 @@ export function createRecordList<Schema extends z.core.$ZodType>({
       keys: readonly string[],
       values: readonly (string | number)[],
     ): Promise<number> {
-      return readInteger(await runText(redis, script, keys, values))
+      return readInteger(await runText(acknowledged(redis), script, keys, values))
     },
   }
 }

@@ -23,6 +23,8 @@ export interface RevokedToken {
   readonly tokenIdHash: string
   /** `exp` plus the issuer's clock tolerance, in seconds since the epoch. */
   readonly untilSeconds: number
+  /** The subject of its principal. Absent: unknown, so that a cluster stores it in every lane. */
+  readonly subject?: string | undefined
 }
 
 /** A revocation cutoff: every token issued at or before `atSeconds` is revoked. */

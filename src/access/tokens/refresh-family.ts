@@ -57,6 +57,8 @@ export interface FamilyEnd {
   /** Whole seconds since the epoch. */
   readonly revokedBeforeSeconds: number
   readonly revokedBeforeTtlSeconds: number
+  /** The subject of the session. Absent: a cluster stores the cutoff in every lane. */
+  readonly subject?: string
 }
 
 /**
@@ -66,12 +68,13 @@ export interface FamilyEnd {
 export async function familyEnd(
   keys: RedisKeys,
   issuer: string,
-  { id, expiresAtSeconds }: Session,
+  { id, grant, expiresAtSeconds }: Session,
 ): Promise<FamilyEnd> {
   return {
     revokedBeforeKey: await revokedBeforeKey(keys, 'session', issuer, id),
     revokedBeforeSeconds: Math.ceil(expiresAtSeconds),
     revokedBeforeTtlSeconds: MAX_ACCESS_TOKEN_SECONDS + REVOCATION_MARGIN_SECONDS,
+    subject: grant.subject,
   }
 }
 

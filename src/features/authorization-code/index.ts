@@ -145,7 +145,7 @@ function createCodeFlow(
   const terms = { ...DEFAULT_REGISTRATION, ...(registration === true ? {} : registration || {}) }
   const consents = createConsents(redis, now)
   const withdrawal = withdrawalOf(parts)
-  const codes = createAuthorizationCodes(redis)
+  const codes = createAuthorizationCodes(redis, now)
   const waiting = createWaitingRequests(redis)
   // Without registration, clients that registered themselves before are unknown.
   const registered = registration === false ? undefined : createRegisteredClients(redis)

@@ -118,7 +118,7 @@ function createOptions(
       now,
     }),
     refreshTokens: createRefreshTokens({
-      store: createRefreshFamilies(redis),
+      store: createRefreshFamilies(redis, now),
       issuer,
       graceSeconds: refreshGraceSeconds,
       now,

@@ -53,6 +53,7 @@ export function createRevocationEndpoint(options: RevocationOptions) {
       throw oauthRefused('unsupported_token_type', 'token_without_id')
     await revoker.revokeToken({
       tokenIdHash: principal.tokenIdHash,
+      subject: principal.subject,
       untilSeconds: principal.expiresAtSeconds + REVOCATION_MARGIN_SECONDS,
     })
     // Removed last: isolates that have cached the reference check its revocation, not its record.

@@ -13,6 +13,7 @@ export function createBanList(redis: RedisConnection, now: () => number): BanLis
     ...redis.keys.banRecords,
     schema: banSchema,
     sharedKeysOf: (ban) => deriveBanKeys(redis.keys, ban),
+    subjectOf: ({ kind, value }) => (kind === 'subject' ? value : undefined),
     now,
   })
   return {

@@ -5,6 +5,7 @@ import { keyPart } from '../../../redis/key-part.ts'
 import { endsKey } from '../../../redis/keys.ts'
 import { readCount, readList } from '../../../redis/reply.ts'
 import { createScript, runScript } from '../../../redis/script.ts'
+import { copyFacts } from '../../revocation/redis/facts.ts'
 import { withOwners } from '../../revocation/redis/shared-keys.ts'
 import { memberPart } from '../ban.ts'
 import type { Ban } from '../ban-record.ts'
@@ -49,13 +50,14 @@ export function createViolationCounter(
         createdBy: AUTOMATIC_BANS_CREATOR,
       }
       const part = await partOf(offender)
+      const banKeys = await deriveBanKeys(redis.keys, ban)
       const keys = [
         violationsKey + part,
         automaticBans + part,
         banRecords.prefix + ban.id,
         banRecords.index,
         endsKey(banRecords.index),
-        ...withOwners(redis.keys, await deriveBanKeys(redis.keys, ban)),
+        ...withOwners(redis.keys, banKeys),
         // A ban that refuses everything: nothing is counted meanwhile either.
         ...(await deriveBanKeys(redis.keys, { ...ban, refuses: 'everything' })),
       ]
@@ -70,7 +72,20 @@ export function createViolationCounter(
         `${JSON.stringify(ban).slice(0, -1)},"expiresAtSeconds":`,
       ])
       const [banSeconds, quietMs] = readList(reply, 2)
-      return { banSeconds: readCount(banSeconds), quietMs: readCount(quietMs, LIMIT_VIOLATION_MS) }
+      const count = {
+        banSeconds: readCount(banSeconds),
+        quietMs: readCount(quietMs, LIMIT_VIOLATION_MS),
+      }
+      // An earlier ban, too: the gateway that counted its last violation may have ended before the copy.
+      if (count.banSeconds > 0) {
+        const subject = offender.kind === 'subject' ? offender.value : undefined
+        await copyFacts(
+          redis,
+          banKeys.map((key) => ({ key, subject })),
+          now,
+        )
+      }
+      return count
     },
   }
 }

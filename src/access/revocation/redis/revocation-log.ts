@@ -27,6 +27,7 @@ export function createRevocationLog(redis: RedisConnection, now: () => number): 
     ...revocationRecords,
     schema: revocationSchema,
     sharedKeysOf: (revocation) => keysReadBy(redis.keys, revocation),
+    subjectOf: ({ kind, value }) => (kind === 'subject' ? value : undefined),
     now,
   })
 

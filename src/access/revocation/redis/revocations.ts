@@ -1,9 +1,15 @@
 /** Writes the revoked tokens and revocation cutoffs that `admit` reads. */
 
-import type { RedisConnection } from '../../../redis/connection.ts'
+import type { Fact, RedisConnection } from '../../../redis/connection.ts'
 import { malformed } from '../../../redis/reply.ts'
 import { runText } from '../../../redis/script.ts'
-import { type Revocations, revokedBeforeKey, revokedTokenKey } from '../revocation.ts'
+import {
+  type Revocations,
+  type RevokedBefore,
+  revokedBeforeKey,
+  revokedTokenKey,
+} from '../revocation.ts'
+import { writeFacts } from './facts.ts'
 import {
   LIFT_REVOKED_BEFORE_SCRIPT,
   REVOKE_BEFORE_SCRIPT,
@@ -12,25 +18,34 @@ import {
 
 /** Creates the writer. `now` returns milliseconds since the epoch. */
 export function createRevocations(redis: RedisConnection, now: () => number): Revocations {
-  async function write(script: string, key: string, ...args: readonly number[]): Promise<void> {
-    const done = await runText(redis, script, [redis.keys.feed, key], args)
+  async function write(script: string, fact: Fact, ...args: readonly number[]): Promise<void> {
+    const keys = [redis.keys.feed, fact.key]
+    const done = await writeFacts(redis, [fact], now, (control) =>
+      runText(control, script, keys, args),
+    )
     if (done !== 1) throw malformed()
   }
+  const cutoffOf = async ({
+    kind,
+    issuer,
+    value,
+  }: Pick<RevokedBefore, 'kind' | 'issuer' | 'value'>): Promise<Fact> => ({
+    key: await revokedBeforeKey(redis.keys, kind, issuer, value),
+    subject: kind === 'subject' ? value : undefined,
+  })
   return {
-    async revokeToken({ tokenIdHash, untilSeconds }) {
+    async revokeToken({ tokenIdHash, untilSeconds, subject }) {
       // At least one second, because Redis refuses a life of 0.
       const ttlSeconds = Math.max(1, Math.ceil(untilSeconds - now() / 1000))
-      await write(REVOKE_TOKEN_SCRIPT, revokedTokenKey(redis.keys, tokenIdHash), ttlSeconds)
+      const fact = { key: revokedTokenKey(redis.keys, tokenIdHash), subject }
+      await write(REVOKE_TOKEN_SCRIPT, fact, ttlSeconds)
     },
-    async revokeBefore({ kind, issuer, value, atSeconds, ttlSeconds }) {
-      const key = await revokedBeforeKey(redis.keys, kind, issuer, value)
-      await write(REVOKE_BEFORE_SCRIPT, key, Math.floor(atSeconds), Math.ceil(ttlSeconds))
+    async revokeBefore({ atSeconds, ttlSeconds, ...cutoff }) {
+      const times = [Math.floor(atSeconds), Math.ceil(ttlSeconds)]
+      await write(REVOKE_BEFORE_SCRIPT, await cutoffOf(cutoff), ...times)
     },
-    async liftRevokedBefore({ kind, issuer, value }) {
-      await write(
-        LIFT_REVOKED_BEFORE_SCRIPT,
-        await revokedBeforeKey(redis.keys, kind, issuer, value),
-      )
+    async liftRevokedBefore(cutoff) {
+      await write(LIFT_REVOKED_BEFORE_SCRIPT, await cutoffOf(cutoff))
     },
   }
 }

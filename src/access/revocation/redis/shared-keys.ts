@@ -6,6 +6,7 @@
 import type { $ZodType, output } from 'zod/v4/core'
 import type { RedisKeys } from '../../../redis/keys.ts'
 import { createRecordList, type RecordListOptions } from '../../../redis/record-list.ts'
+import { writeFacts } from './facts.ts'
 import { ADD_OWNER_SCRIPT, REMOVE_OWNER_SCRIPT } from './scripts.generated.ts'
 
 /** A record that writes shared keys. Each key has the largest value of its owners. */
@@ -19,15 +20,26 @@ interface Owner {
 interface OwnerListOptions<Schema extends $ZodType> extends RecordListOptions<Schema> {
   /** Returns the keys that a record writes, which `admit` reads. */
   sharedKeysOf(record: output<Schema>): Promise<readonly string[]>
+  /** Returns the only subject that a record concerns. Undefined: it concerns any number of subjects. */
+  subjectOf(record: output<Schema>): string | undefined
 }
 
 /** Creates the list. Its methods throw `Unavailable` as those of {@link createRecordList} do. */
 export function createOwnerList<Schema extends $ZodType<Owner>>(options: OwnerListOptions<Schema>) {
   const { keysOf, run, find, list } = createRecordList(options)
-  const { keys: names } = options.redis
+  const { redis, now } = options
 
-  async function keysWith(record: output<Schema>): Promise<string[]> {
-    return [...keysOf(record.id), ...withOwners(names, await options.sharedKeysOf(record))]
+  /** Runs a script with the record and its keys, in the control lane and then in the others. */
+  async function change(
+    record: output<Schema>,
+    script: string,
+    args: readonly (string | number)[],
+  ): Promise<number> {
+    const shared = await options.sharedKeysOf(record)
+    const keys = [...keysOf(record.id), ...withOwners(redis.keys, shared)]
+    const subject = options.subjectOf(record)
+    const facts = shared.map((key) => ({ key, subject }))
+    return writeFacts(redis, facts, now, () => run(script, keys, args))
   }
 
   return {
@@ -42,15 +54,14 @@ export function createOwnerList<Schema extends $ZodType<Owner>>(options: OwnerLi
       const { id, createdAtSeconds, expiresAtSeconds } = record
       const times = [expiresAtSeconds, createdAtSeconds]
       const args = [id, JSON.stringify(record), value, ...times, raiseBelow]
-      await run(ADD_OWNER_SCRIPT, await keysWith(record), args)
+      await change(record, ADD_OWNER_SCRIPT, args)
     },
 
     /** Removes a record with its index entries and values. Returns false if it does not exist. */
     async remove(id: string): Promise<boolean> {
       const record = await find(id)
       if (record === undefined) return false
-      const nowSeconds = Math.floor(options.now() / 1000)
-      return (await run(REMOVE_OWNER_SCRIPT, await keysWith(record), [id, nowSeconds])) === 1
+      return (await change(record, REMOVE_OWNER_SCRIPT, [id, Math.floor(now() / 1000)])) === 1
     },
   }
 }

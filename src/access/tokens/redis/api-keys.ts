@@ -12,6 +12,7 @@ import {
   recordIn,
   sendCommand,
 } from '../../../redis/reply.ts'
+import { writeFacts } from '../../revocation/redis/facts.ts'
 import { revokedTokenKey } from '../../revocation/revocation.ts'
 import { tokenIdHash } from '../../token-id.ts'
 import { newApiKey, shownPrefixOf } from '../api-key.ts'
@@ -104,9 +105,12 @@ export function createApiKeys({
       const reference = createReference(key, one)
       values.push(await storedReference(reference), lifeUntil(one.untilSeconds))
     }
-    keys.push(...(await keysOfSecrets(ended)))
+    const ends = await keysOfSecrets(ended)
+    keys.push(...ends)
     values.push(...(await endedReferences(key, ended)))
-    const done = await list.run(WRITE_API_KEY_SCRIPT, keys, values)
+    const done = await writeFacts(redis, revocationsIn(ends, key), now, () =>
+      list.run(WRITE_API_KEY_SCRIPT, keys, values),
+    )
     return done === 1 ? stored : undefined
   }
 
@@ -166,6 +170,10 @@ export function createApiKeys({
     ])
     return (await Promise.all(pairs)).flat()
   }
+
+  /** Returns the revocations among the keys of secrets. */
+  const revocationsIn = (keys: readonly string[], { subject }: Pick<ApiKey, 'subject'>) =>
+    keys.filter((_, index) => index % 2 === 1).map((revocation) => ({ key: revocation, subject }))
 
   /** Returns all secrets of a key, the newest first, with their ends after a grace period. */
   function listSecrets(key: ApiKey, graceSeconds: number): Secrets {
@@ -305,13 +313,17 @@ export function createApiKeys({
         const { oldSecrets: _, ...rest } = key
         const record: ApiKey = { ...rest, revokedAtSeconds, revokedBy: by, plan }
         const secrets = listSecrets(key, 0)
-        const keys = [...list.keysOf(id), names.feed, ...(await keysOfSecrets(secrets))]
+        const ends = await keysOfSecrets(secrets)
+        const keys = [...list.keysOf(id), names.feed, ...ends]
         const values = [
           ...[id, stateOf(key), JSON.stringify(record), REMEMBERED_SECONDS, endedSeconds],
           revokedAtSeconds + endedSeconds,
           ...(await endedReferences(key, secrets)),
         ]
-        return (await list.run(END_API_KEY_SCRIPT, keys, values)) === 1 ? true : undefined
+        const done = await writeFacts(redis, revocationsIn(ends, key), now, () =>
+          list.run(END_API_KEY_SCRIPT, keys, values),
+        )
+        return done === 1 ? true : undefined
       })
       return ended === true
     },

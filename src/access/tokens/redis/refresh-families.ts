@@ -5,7 +5,9 @@ import type { RedisConnection } from '../../../redis/connection.ts'
 import { authorizationServerKeys } from '../../../redis/keys.ts'
 import { malformed, recordIn, sendCommand } from '../../../redis/reply.ts'
 import { runText } from '../../../redis/script.ts'
+import { writeFacts } from '../../revocation/redis/facts.ts'
 import {
+  type FamilyEnd,
   type RefreshFamilies,
   type RefreshFamily,
   type RotationReply,
@@ -30,15 +32,23 @@ const rotationReply = z.union([
  * Creates the adapter. A family contains no credential: tokens are stored as SHA-256, and the nonce
  * is useful only together with the used token.
  */
-export function createRefreshFamilies(redis: RedisConnection): RefreshFamilies {
+export function createRefreshFamilies(
+  redis: RedisConnection,
+  now: () => number = Date.now,
+): RefreshFamilies {
   const { keys: names } = redis
   const { refreshFamily } = authorizationServerKeys(names)
-  async function run(
-    script: string,
-    keys: readonly string[],
-    args: readonly (string | number)[],
-  ): Promise<void> {
-    if ((await runText(redis, script, keys, args)) !== 1) throw malformed()
+
+  /** Ends a family. Its end may be repeated: a gateway may have ended before all lanes had the cutoff. */
+  async function end(familyHash: string, order: FamilyEnd): Promise<void> {
+    const { revokedBeforeKey: key, revokedBeforeSeconds, revokedBeforeTtlSeconds } = order
+    const keys = [refreshFamily + familyHash, key, names.feed]
+    const args = [revokedBeforeSeconds, revokedBeforeTtlSeconds]
+    const facts = [{ key, subject: order.subject }]
+    const done = await writeFacts(redis, facts, now, (control) =>
+      runText(control, END_FAMILY_SCRIPT, keys, args),
+    )
+    if (done !== 1) throw malformed()
   }
 
   return {
@@ -46,7 +56,8 @@ export function createRefreshFamilies(redis: RedisConnection): RefreshFamilies {
     async open(familyHash, { session, current }, ttlSeconds) {
       const ttlMs = Math.max(1, Math.floor(ttlSeconds * 1000))
       const keys = [refreshFamily + familyHash]
-      await run(OPEN_FAMILY_SCRIPT, keys, [JSON.stringify(session), current, ttlMs])
+      const args = [JSON.stringify(session), current, ttlMs]
+      if ((await runText(redis, OPEN_FAMILY_SCRIPT, keys, args)) !== 1) throw malformed()
     },
 
     async find(familyHash) {
@@ -68,13 +79,14 @@ export function createRefreshFamilies(redis: RedisConnection): RefreshFamilies {
         revokedBeforeSeconds,
         revokedBeforeTtlSeconds,
       ])
-      return readRotation(reply)
+      const rotation = readRotation(reply)
+      const isOver = rotation.outcome === 'reused' || rotation.outcome === 'ended'
+      const mustSpread = redis.lanes !== undefined || redis.replicasAcked !== undefined
+      if (isOver && mustSpread) await end(request.familyHash, request.end)
+      return rotation
     },
 
-    async end(familyHash, { revokedBeforeKey, revokedBeforeSeconds, revokedBeforeTtlSeconds }) {
-      const keys = [refreshFamily + familyHash, revokedBeforeKey, names.feed]
-      await run(END_FAMILY_SCRIPT, keys, [revokedBeforeSeconds, revokedBeforeTtlSeconds])
-    },
+    end,
   }
 }
 

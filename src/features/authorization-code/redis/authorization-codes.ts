@@ -1,5 +1,6 @@
 /** Authorization codes in Redis: one hash for each code, and scripts that change it atomically. */
 import * as z from 'zod/mini'
+import { copyFacts } from '../../../access/revocation/redis/facts.ts'
 import { revokedTokenKey } from '../../../access/revocation/revocation.ts'
 import { type RedisConnection, sentOnce } from '../../../redis/connection.ts'
 import { authorizationServerKeys, codeKeys } from '../../../redis/keys.ts'
@@ -16,7 +17,10 @@ const codeReply = z.tuple([z.nullable(z.string()), z.nullable(z.string())])
 const outcome = z.enum(['redeemed', 'unknown', 'replayed', 'cut_off'])
 
 /** Creates the adapter. */
-export function createAuthorizationCodes(redis: RedisConnection): AuthorizationCodes {
+export function createAuthorizationCodes(
+  redis: RedisConnection,
+  now: () => number = Date.now,
+): AuthorizationCodes {
   // A retried command would report the code as replayed, and end the session.
   const once = sentOnce(redis)
   const { keys: names } = redis
@@ -61,6 +65,9 @@ export function createAuthorizationCodes(redis: RedisConnection): AuthorizationC
       ])
       const parsed = z.safeParse(outcome, reply)
       if (!parsed.success) throw malformed()
+      // The script has ended the session of the first use.
+      if (parsed.data === 'replayed')
+        await copyFacts(redis, [{ key: revokedBeforeKey, subject: rest.end.subject }], now)
       return parsed.data
     },
   }

@@ -1,6 +1,7 @@
 /** Assignments of plans in Redis: the records that operators see, and the keys that `admit` reads. */
 
 import { planRecordOf } from '../../../access/admission/plan-record.ts'
+import { writeFacts } from '../../../access/revocation/redis/facts.ts'
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { recordKeys } from '../../../redis/keys.ts'
 import { createOwners } from '../../../redis/owners.ts'
@@ -26,4 +27,12 @@ export const createPlanAssignments = (redis: RedisConnection, now: () => number)
     now,
     keyOf: (end) => redis.keys.plan + end,
     settingOf: ({ plan }) => plan,
+    // The subject of an API key is not in the record.
+    write: ({ by, value }, keys, run) =>
+      writeFacts(
+        redis,
+        keys.map((key) => ({ key, subject: by === 'subject' ? value : undefined })),
+        now,
+        run,
+      ),
   })

@@ -2,10 +2,11 @@
 import { v7 } from 'uuid'
 import { memberPart, subjectBanKey } from '../../../access/abuse/ban.ts'
 import type { Ban } from '../../../access/abuse/ban-record.ts'
+import { writeFacts } from '../../../access/revocation/redis/facts.ts'
 import { revokedBeforeKey, revokedTokenKey } from '../../../access/revocation/revocation.ts'
 import { tokenIdHash } from '../../../access/token-id.ts'
 import { sha256 } from '../../../crypto/sha256.ts'
-import { type RedisConnection, sentOnce } from '../../../redis/connection.ts'
+import { type Fact, type RedisConnection, sentOnce } from '../../../redis/connection.ts'
 import { endsKey, signalKeys } from '../../../redis/keys.ts'
 import { malformed, readList, sendCommand } from '../../../redis/reply.ts'
 import { runText } from '../../../redis/script.ts'
@@ -30,6 +31,7 @@ const MAX_TIME_SECONDS = 99_999_999_999
 interface Call {
   readonly keys: readonly string[]
   readonly values: readonly (string | number)[]
+  readonly fact: Fact
 }
 
 export function createSignalStore({
@@ -47,14 +49,17 @@ export function createSignalStore({
     switch (effect.kind) {
       case 'cutoff': {
         const { kind, issuer, value } = effect.of
+        const key = await revokedBeforeKey(names, kind, issuer, value)
         return {
-          keys: [await revokedBeforeKey(names, kind, issuer, value)],
+          keys: [key],
           values: ['cutoff', event.cutoffSeconds, cutoffLifeSeconds],
+          fact: { key, subject: kind === 'subject' ? value : undefined },
         }
       }
       case 'token': {
         const hash = await tokenIdHash(effect.issuer, effect.tokenId)
-        return { keys: [revokedTokenKey(names, hash)], values: ['token', cutoffLifeSeconds] }
+        const key = revokedTokenKey(names, hash)
+        return { keys: [key], values: ['token', cutoffLifeSeconds], fact: { key } }
       }
       case 'ban': {
         const { issuer, subject } = effect
@@ -76,6 +81,7 @@ export function createSignalStore({
         return {
           keys: [await accountKey(effect), records + ban.id, index, ends, key, names.owners + key],
           values: ['ban', timeOf(effect), ban.id, JSON.stringify(ban), till, records],
+          fact: { key, subject },
         }
       }
       case 'lift': {
@@ -83,6 +89,7 @@ export function createSignalStore({
         return {
           keys: [await accountKey(effect), index, ends, key, names.owners + key],
           values: ['lift', timeOf(effect), eventLifeSeconds, records],
+          fact: { key, subject: effect.subject },
         }
       }
       default:
@@ -104,12 +111,13 @@ export function createSignalStore({
       const event = { transmitter, cutoffSeconds }
       const calls = await Promise.all(effects.map((effect) => callOf(effect, event)))
       const key = names.signalEvent + (await sha256(JSON.stringify([transmitter, id])))
+      const keys = [key, redis.keys.feed, ...calls.flatMap((call) => call.keys)]
+      const times = [lifeSeconds, Math.floor(now() / 1000)]
+      const args = [...times, ...calls.flatMap(({ values }) => values)]
+      const facts = calls.map(({ fact }) => fact)
       const reply = readList(
-        await runText(
-          redis,
-          APPLY_EVENT_SCRIPT,
-          [key, redis.keys.feed, ...calls.flatMap(({ keys }) => keys)],
-          [lifeSeconds, Math.floor(now() / 1000), ...calls.flatMap(({ values }) => values)],
+        await writeFacts(redis, facts, now, (control) =>
+          runText(control, APPLY_EVENT_SCRIPT, keys, args),
         ),
       )
       if (reply.length === 1 && reply[0] === 'duplicate') return undefined

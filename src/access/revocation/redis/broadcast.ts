@@ -1,0 +1,141 @@
+/**
+ * Copies facts about callers to the lanes of a cluster: revocations, cutoffs, bans and plans. The control
+ * lane has all of them, with the records of operators. See docs/decisions/0119.
+ */
+import { Unavailable } from '../../../errors.ts'
+import { acknowledged } from '../../../redis/acknowledged.ts'
+import type { Broadcast, Fact, Lanes, RedisConnection } from '../../../redis/connection.ts'
+import { type RedisKeys, replicationKeys } from '../../../redis/keys.ts'
+import { readInteger, readList, readText } from '../../../redis/reply.ts'
+import { createScript, runScript, runText } from '../../../redis/script.ts'
+import { MAX_ISSUED_AHEAD_SECONDS } from '../revocation.ts'
+import {
+  BEGIN_FACTS_SCRIPT,
+  COPY_FACTS_SCRIPT,
+  END_FACTS_SCRIPT,
+  PENDING_FACTS_SCRIPT,
+  READ_FACTS_SCRIPT,
+} from './scripts.generated.ts'
+
+/** A fact with the lane that needs it. */
+interface Copy {
+  /** The number of the lane; undefined: all lanes. */
+  readonly lane: number | undefined
+  /** The key without the prefix. */
+  readonly name: string
+}
+
+/** The age of a pending fact whose writer is believed to have ended, in seconds. A call is shorter. */
+const ABANDONED_SECONDS = 2
+/** Facts that one run completes. */
+const COMPLETED_AT_ONCE = 200
+/** Facts of one call to a lane: about 20 KB. */
+const COPIED_AT_ONCE = 100
+/** How long a lane recognizes an older copy. A call that is later than this has long failed. */
+const COPY_SECONDS = 3_600
+const EVERY_LANE = '*'
+
+const copyScript = createScript(COPY_FACTS_SCRIPT)
+
+/** Returns a connection with lanes whose writers copy facts to all lanes that need them. */
+export function withBroadcast<Connection extends RedisConnection & { readonly lanes: Lanes }>(
+  redis: Connection,
+): Connection & { readonly broadcast: Broadcast } {
+  const control = acknowledged(redis)
+  const { lanes } = redis
+  const { pendingFacts, factClock } = replicationKeys(redis.keys)
+  const broadcast: Broadcast = {
+    async write(facts, now, write) {
+      if (facts.length === 0) return write(control)
+      const copies = facts.map((fact) => copyOf(fact, redis.keys, lanes))
+      await runText(control, BEGIN_FACTS_SCRIPT, [pendingFacts, factClock], copies.map(textOf))
+      const result = await write(control)
+      await copyToLanes(control, lanes, copies, now)
+      return result
+    },
+
+    async complete(now) {
+      const limits = [ABANDONED_SECONDS, COMPLETED_AT_ONCE]
+      const pending = readList(await runText(redis, PENDING_FACTS_SCRIPT, [pendingFacts], limits))
+      const copies = pending.map((text) => copyIn(readText(text)))
+      if (copies.length > 0) await copyToLanes(control, lanes, copies, now)
+      return copies.length
+    },
+  }
+  return { ...redis, broadcast }
+}
+
+async function copyToLanes(
+  control: RedisConnection,
+  lanes: Lanes,
+  copies: readonly Copy[],
+  now: () => number,
+): Promise<void> {
+  for (let at = 0; at < copies.length; at += COPIED_AT_ONCE)
+    await copyTogether(control, lanes, copies.slice(at, at + COPIED_AT_ONCE), now)
+}
+
+async function copyTogether(
+  control: RedisConnection,
+  lanes: Lanes,
+  copies: readonly Copy[],
+  now: () => number,
+): Promise<void> {
+  const { pendingFacts, factClock } = replicationKeys(control.keys)
+  const names = copies.map(({ name }) => control.keys.prefix + name)
+  const [first, ...read] = readList(
+    await runText(control, READ_FACTS_SCRIPT, [factClock, ...names], []),
+    1 + 2 * copies.length,
+  )
+  const version = readText(first)
+  const calls: Promise<unknown>[] = []
+  for (const [number, lane] of lanes.all.entries()) {
+    const keys = [lane.keys.feed]
+    const values: (string | number)[] = [version, Math.floor(now() / 1000), COPY_SECONDS]
+    for (const [index, { lane: only, name }] of copies.entries()) {
+      if (only !== undefined && only !== number) continue
+      const key = lane.keys.prefix + name
+      keys.push(key, lane.keys.owners + key, replicationKeys(lane.keys).copied + name)
+      const isCutoff = name.startsWith(namesOf(control.keys).cutoff)
+      const isText = name.startsWith(namesOf(control.keys).plan)
+      values.push(readText(read[2 * index]), readInteger(read[2 * index + 1]))
+      values.push(isCutoff ? MAX_ISSUED_AHEAD_SECONDS : 0, isText ? 1 : 0)
+    }
+    if (keys.length > 1) calls.push(runScript(acknowledged(lane), copyScript, keys, values))
+  }
+  const outcomes = await Promise.allSettled(calls)
+  const failures = outcomes.filter((outcome) => outcome.status === 'rejected')
+  if (failures.length > 0) throw incomplete(failures[0]?.reason, failures.length, calls.length)
+  // If this fails, another gateway copies the facts again, which changes nothing.
+  await runText(control, END_FACTS_SCRIPT, [pendingFacts], [version, ...copies.map(textOf)]).catch(
+    () => {},
+  )
+}
+
+/** The response says what is in force, because an operator must know it. */
+function incomplete(cause: unknown, failed: number, all: number): unknown {
+  if (!(cause instanceof Unavailable)) return cause
+  const detail =
+    `The change is stored, and is in force in ${all - failed} of ${all} lanes. Requests of the other lanes ` +
+    'are refused with 503 while their master is down, and any gateway completes the change afterwards. ' +
+    'The call can be repeated.'
+  return new Unavailable(cause.dependency, cause.fault, { cause, detail })
+}
+
+function copyOf({ key, subject }: Fact, { prefix }: RedisKeys, { all, of }: Lanes): Copy {
+  const lane = subject === undefined ? undefined : all.indexOf(of(subject))
+  return { lane: lane === -1 ? undefined : lane, name: key.slice(prefix.length) }
+}
+
+const textOf = ({ lane, name }: Copy): string => `${lane ?? EVERY_LANE} ${name}`
+
+function copyIn(text: string): Copy {
+  const end = text.indexOf(' ')
+  const lane = text.slice(0, end)
+  return { lane: lane === EVERY_LANE ? undefined : Number(lane), name: text.slice(end + 1) }
+}
+
+const namesOf = ({ prefix, revokedBefore, plan }: RedisKeys) => ({
+  cutoff: revokedBefore.slice(prefix.length),
+  plan: plan.slice(prefix.length),
+})

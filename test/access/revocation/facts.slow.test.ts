@@ -1,0 +1,334 @@
+/** Facts in the lanes of a cluster. A lane is a prefix, so one server is enough. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createBanList } from '../../../src/access/abuse/redis/bans.ts'
+import { createViolationCounter } from '../../../src/access/abuse/redis/violations.ts'
+import { createAdmission } from '../../../src/access/admission/admission.ts'
+import { createRedisAdmissionStore } from '../../../src/access/admission/redis/store.ts'
+import type { Principal } from '../../../src/access/principal.ts'
+import { withBroadcast } from '../../../src/access/revocation/redis/broadcast.ts'
+import { createRevocationLog } from '../../../src/access/revocation/redis/revocation-log.ts'
+import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
+import { tokenIdHash } from '../../../src/access/token-id.ts'
+import { createRefreshFamilies } from '../../../src/access/tokens/redis/refresh-families.ts'
+import { familyEnd } from '../../../src/access/tokens/refresh-family.ts'
+import { Unavailable } from '../../../src/errors.ts'
+import type { RedisCommand, RedisConnection } from '../../../src/redis/connection.ts'
+import { replicationKeys } from '../../../src/redis/keys.ts'
+import { createLanes, laneIndex } from '../../../src/redis/lanes.ts'
+import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
+import { overResp } from '../../harness/redis-protocols.ts'
+import { ADDRESS, IDP, principal } from '../admission/callers.ts'
+
+let redis: TestRedis
+beforeAll(async () => {
+  redis = await startTestRedis('auto')
+})
+afterAll(() => redis.close())
+
+const now = () => Date.now()
+const by = { issuer: IDP, issuers: [IDP], createdBy: 'olga' } as const
+
+/** Runs before a call to a lane. It may throw, or wait. */
+type Intercept = (lane: number, commands: readonly RedisCommand[]) => Promise<void> | void
+
+let serial = 0
+
+/** Returns the connection of a gateway to a cluster. `of` is a gateway on the same cluster. */
+function cluster({
+  lanes: count = 4,
+  prefix = `facts${serial++}:`,
+  intercept,
+}: {
+  readonly lanes?: number
+  readonly prefix?: string
+  readonly intercept?: Intercept
+} = {}) {
+  const server = overResp(redis)
+  const connection = createLanes({
+    prefix,
+    count,
+    connect: (keys): RedisConnection => ({
+      ...server,
+      keys,
+      async send(commands, options) {
+        const lane = connection.lanes.all.findIndex((one) => one.keys.prefix === keys.prefix)
+        await intercept?.(lane, commands)
+        return server.send(commands, options)
+      },
+    }),
+  })
+  return withBroadcast(connection)
+}
+type Cluster = ReturnType<typeof cluster>
+
+/** Returns what refuses a caller in each lane. Undefined: the lane admits it. */
+const refusalsOf = ({ lanes }: Cluster, caller: Principal | null, address = ADDRESS) =>
+  Promise.all(
+    lanes.all.map(async (lane) => {
+      const admission = createAdmission({ store: createRedisAdmissionStore(lane), now })
+      const verdict = await admission.admit({
+        ...{ principal: caller, address, limits: [], checksBans: true },
+        ...{ proof: undefined, relation: undefined },
+      })
+      return verdict.denial?.code
+    }),
+  )
+
+/** Whether the lane that decides about a caller refuses it, and how many lanes do. */
+async function refusals(on: Cluster, caller: Principal) {
+  const all = await refusalsOf(on, caller)
+  return {
+    own: all[laneIndex(caller.subject, all.length)] !== undefined,
+    lanes: all.filter((code) => code !== undefined).length,
+  }
+}
+
+const pendingOf = async ({ keys }: Cluster) =>
+  redis.direct.zrange(replicationKeys(keys).pendingFacts, 0, -1)
+
+/** Lets the pending facts be as old as those of a writer that has ended. */
+async function age(on: Cluster): Promise<void> {
+  const { pendingFacts } = replicationKeys(on.keys)
+  for (const fact of await pendingOf(on)) await redis.direct.zincrby(pendingFacts, -3e6, fact)
+}
+
+const cutoff = (kind: 'session' | 'subject' | 'client' | 'tenant', value: string | undefined) => ({
+  ...{ kind, issuer: IDP, value: value ?? '', atSeconds: now() / 1000, ttlSeconds: 60 },
+})
+
+/** Each writer of a fact, with the number of lanes that need it: all (0), or that of the subject. */
+const WRITERS: Readonly<
+  Record<string, readonly [number, (on: Cluster, caller: Principal) => Promise<unknown>]>
+> = {
+  'a token that its client revokes': [
+    1,
+    (on, { tokenIdHash: hash = '', subject }) =>
+      createRevocations(on, now).revokeToken({
+        tokenIdHash: hash,
+        untilSeconds: now() / 1000 + 60,
+        subject,
+      }),
+  ],
+  'the end of a session whose subject is unknown': [
+    0,
+    (on, { tokenIdHash: hash = '' }) =>
+      createRevocations(on, now).revokeToken({
+        tokenIdHash: hash,
+        untilSeconds: now() / 1000 + 60,
+      }),
+  ],
+  'a cutoff of a subject': [
+    1,
+    (on, { subject }) => createRevocations(on, now).revokeBefore(cutoff('subject', subject)),
+  ],
+  'a cutoff of a session': [
+    0,
+    (on, { session }) => createRevocations(on, now).revokeBefore(cutoff('session', session)),
+  ],
+  'a cutoff of a client': [
+    0,
+    (on, { client }) => createRevocations(on, now).revokeBefore(cutoff('client', client)),
+  ],
+  ...Object.fromEntries(
+    (['token', 'session', 'subject', 'client', 'tenant'] as const).map(
+      (kind) =>
+        [
+          `an operator who revokes a ${kind}`,
+          [
+            kind === 'subject' ? 1 : 0,
+            (on: Cluster, caller: Principal) => {
+              const { tokenId: token, session, subject, client, tenant } = caller
+              const value = { token, session, subject, client, tenant }[kind] ?? ''
+              const order = { ...by, kind, value, ttlSeconds: 60 }
+              return createRevocationLog(on, now).create(order)
+            },
+          ],
+        ] as const,
+    ),
+  ),
+  'an operator who revokes a client within a tenant': [
+    0,
+    (on, { client: value = '', tenant }) =>
+      createRevocationLog(on, now).create({ ...by, kind: 'client', value, tenant, ttlSeconds: 60 }),
+  ],
+  'a ban of a subject': [
+    1,
+    (on, { subject: value }) =>
+      createBanList(on, now).create({ ...by, kind: 'subject', value, seconds: 60 }),
+  ],
+  'a ban of an address': [
+    0,
+    (on) =>
+      createBanList(on, now).create({
+        ...{ kind: 'address', value: ADDRESS, seconds: 60, issuers: [], createdBy: 'olga' },
+      }),
+  ],
+  'an automatic ban of an address': [
+    0,
+    (on) =>
+      createViolationCounter(on, now).count({ kind: 'address', value: ADDRESS }, 'credential', {
+        ...{ violations: 1, windowSeconds: 60, seconds: 60, maxSeconds: 60 },
+        ...{ mode: 'enforce', refuses: 'everything' },
+      }),
+  ],
+  'an automatic ban of a subject': [
+    1,
+    (on, { issuer, subject: value, tenant }) =>
+      createViolationCounter(on, now).count(
+        { kind: 'subject', issuer, value, tenant },
+        'inspection',
+        {
+          ...{ violations: 1, windowSeconds: 60, seconds: 60, maxSeconds: 60 },
+          ...{ mode: 'enforce', refuses: 'everything' },
+        },
+      ),
+  ],
+  'a refresh family that ends': [
+    1,
+    async (on, { session: id = '', subject }) => {
+      const end = await familyEnd(on.keys, IDP, {
+        ...{ id, startedAtSeconds: 0, expiresAtSeconds: now() / 1000 + 60 },
+        grant: { subject, client: 'app', roles: [], scopes: [], audiences: [] },
+      })
+      await createRefreshFamilies(on, now).end('family', end)
+    },
+  ],
+}
+
+const newCaller = async (): Promise<Principal> => {
+  const tokenId = crypto.randomUUID()
+  const [client, tenant] = [`client-${tokenId}`, `tenant-${tokenId}`]
+  return principal({ tokenId, tokenIdHash: await tokenIdHash(IDP, tokenId), client, tenant })
+}
+
+describe.each([1, 4])('with %i lanes, the lanes that need it have', (count) => {
+  test.each(Object.entries(WRITERS))('%s', async (_, [lanes, write]) => {
+    const on = cluster({ lanes: count })
+    const caller = await newCaller()
+    expect((await refusals(on, caller)).lanes).toBe(0)
+    await write(on, caller)
+    expect(await refusals(on, caller)).toEqual({ own: true, lanes: lanes === 0 ? count : lanes })
+    expect(await pendingOf(on)).toEqual([])
+  })
+})
+
+describe('a fact that is lifted', () => {
+  test('ends in all lanes, and another one of the same key stays in force', async () => {
+    const on = cluster()
+    const log = createRevocationLog(on, now)
+    const caller = await newCaller()
+    const order = { ...by, kind: 'tenant', value: caller.tenant ?? '', ttlSeconds: 60 } as const
+    const [first, second] = [await log.create(order), await log.create(order)]
+    await log.remove(first.id)
+    expect((await refusals(on, caller)).lanes).toBe(4)
+    await log.remove(second.id)
+    expect((await refusals(on, caller)).lanes).toBe(0)
+  })
+
+  test('does not come back with a late copy of its writer', async () => {
+    const prefix = `facts${serial++}:`
+    let release = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const slow = cluster({ prefix, intercept: (lane) => (lane === 2 ? held : undefined) })
+    const on = cluster({ prefix })
+    const bans = createBanList(on, now)
+    const creating = createBanList(slow, now).create({
+      ...{ kind: 'address', value: ADDRESS, seconds: 60, issuers: [], createdBy: 'olga' },
+    })
+    await expect.poll(async () => (await refusalsOf(on, null)).filter(Boolean).length).toBe(3)
+    const [ban] = (await bans.list({ limit: 1 })).items
+    await bans.remove(ban?.id ?? '')
+    release()
+    await creating
+    expect(await refusalsOf(on, null)).toEqual([undefined, undefined, undefined, undefined])
+  })
+
+  test('leaves in force what a lane itself has written', async () => {
+    const on = cluster()
+    const caller = await newCaller()
+    const lane = on.lanes.of(caller.subject)
+    const token = { tokenIdHash: caller.tokenIdHash ?? '', untilSeconds: now() / 1000 + 60 }
+    await createRevocations(lane, now).revokeToken(token)
+    const log = createRevocationLog(on, now)
+    const order = { ...by, kind: 'token', value: caller.tokenId ?? '', ttlSeconds: 60 } as const
+    const { id } = await log.create(order)
+    expect((await refusals(on, caller)).lanes).toBe(4)
+    await log.remove(id)
+    expect(await refusals(on, caller)).toEqual({ own: true, lanes: 1 })
+  })
+})
+
+test('an operator cuts off tokens that were issued since the cutoff that a lane has written in this second', async () => {
+  const on = cluster()
+  const caller = await newCaller()
+  const at = Math.floor(now() / 1000)
+  const stopped = () => at * 1000
+  const lane = on.lanes.of(caller.subject)
+  await createRevocations(lane, stopped).revokeBefore({
+    ...cutoff('subject', caller.subject),
+    atSeconds: at,
+  })
+  const newer = { ...caller, tokenIdHash: 'newer', issuedAtSeconds: at + 1 }
+  expect((await refusals(on, newer)).own).toBe(false)
+  const order = { ...by, kind: 'subject', value: caller.subject, ttlSeconds: 60 } as const
+  await createRevocationLog(on, stopped).create(order)
+  expect((await refusals(on, newer)).own).toBe(true)
+})
+
+describe('a writer that ends after some of 64 lanes', () => {
+  test.each([0, 1, 31, 63])('%i: another gateway completes it', async (reached) => {
+    const prefix = `facts${serial++}:`
+    const left = new Set(Array.from({ length: 64 }, (_, lane) => (lane * 29) % 64).slice(reached))
+    const dying = cluster({
+      ...{ prefix, lanes: 64 },
+      intercept(lane) {
+        if (left.has(lane)) throw new Unavailable('redis', 'unreachable')
+      },
+    })
+    const on = cluster({ prefix, lanes: 64 })
+    const caller = await newCaller()
+    const order = { ...by, kind: 'tenant', value: caller.tenant ?? '', ttlSeconds: 60 } as const
+    const error = await createRevocationLog(dying, now)
+      .create(order)
+      .catch((cause: unknown) => cause)
+    expect(error).toBeInstanceOf(Unavailable)
+    const { problem } = error as Unavailable
+    expect(problem.detail).toContain(`in force in ${reached} of 64 lanes`)
+    expect((await refusals(on, caller)).lanes).toBe(reached)
+
+    expect(await on.broadcast.complete(now), 'its writer may still be at work').toBe(0)
+    await age(on)
+    expect(await on.broadcast.complete(now)).toBe(1)
+    expect((await refusals(on, caller)).lanes).toBe(64)
+    expect(await pendingOf(on)).toEqual([])
+    expect(await on.broadcast.complete(now)).toBe(0)
+  })
+
+  test('a fact that another gateway changes meanwhile stays pending', async () => {
+    const prefix = `facts${serial++}:`
+    const on = cluster({ prefix })
+    const caller = await newCaller()
+    const dying = cluster({
+      prefix,
+      intercept(lane) {
+        if (lane >= 0) throw new Unavailable('redis', 'unreachable')
+      },
+    })
+    // Between the copies of one writer and the end of its record, another one begins and dies.
+    let isFirst = true
+    const between = cluster({
+      prefix,
+      async intercept(lane) {
+        if (lane !== 3 || !isFirst) return
+        isFirst = false
+        await createRevocations(dying, now)
+          .revokeBefore(cutoff('tenant', caller.tenant))
+          .catch(() => {})
+      },
+    })
+    await createRevocations(between, now).revokeBefore(cutoff('tenant', caller.tenant))
+    expect((await pendingOf(on)).length).toBe(1)
+  })
+})
