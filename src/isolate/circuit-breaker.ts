@@ -18,6 +18,8 @@ export interface Breaker {
   /** The instance: the URI of a key set, token endpoint or decision point, an issuer, or an origin and its route. */
   readonly target: string | undefined
   state(): BreakerState
+  /** Of a key set: when its last download began, in milliseconds since the epoch. */
+  readonly fetchedAtMs?: () => number | undefined
 }
 
 /** Receives the events of one breaker. */

@@ -210,3 +210,12 @@ export const endsKey = (index: string): string => `${index}:ends`
 export function withPrefix(script: string, { prefix }: RedisKeys): string {
   return script.replaceAll(`'${DEFAULT_KEY_PREFIX}`, `'${prefix}`)
 }
+
+/** Returns the names of the console. */
+export const consoleKeys = ({ prefix }: Prefix) => ({
+  /**
+   * Hash of the tools of an MCP server: the definitions that were seen and are not those of the policy, and the
+   * approved ones. The path of the server follows.
+   */
+  mcpTools: `${prefix}mcp-tools:`,
+})

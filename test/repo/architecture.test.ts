@@ -12,7 +12,7 @@ const FEATURE = /^src\/features\/([a-z-]+)\//
 /** The features that a feature uses: those that it needs, and pages or schemas of others. */
 const USED_FEATURES = {
   'authorization-code': ['authorization-server', 'openapi', 'sign-in'],
-  console: ['operators', 'sign-in'],
+  console: ['mcp', 'operators', 'sign-in'],
   mcp: ['cors'],
   openapi: ['authorization-server'],
   operators: ['authorization-server', 'plans', 'sign-in'],

@@ -91,6 +91,7 @@ export function createRemoteKeySet(options: RemoteKeySetOptions): KeySet {
     name: 'key_set',
     target: uri,
     state: () => (failure === undefined ? 'closed' : isRefreshing() ? 'half_open' : 'open'),
+    fetchedAtMs: () => snapshot?.fetchedAtMs,
   })
 
   /** Returns the last failure, with the remaining pause. Undefined after a success. */

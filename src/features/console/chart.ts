@@ -10,7 +10,12 @@ const DECISIONS = ['allow', 'deny', 'error'] as const
 
 /** `linkTo` returns the page of a part of the period. */
 export function decisionChart(
-  { buckets, bucketSeconds, since, until }: Summary,
+  {
+    buckets,
+    bucketSeconds,
+    since,
+    until,
+  }: Pick<Summary, 'buckets' | 'bucketSeconds' | 'since' | 'until'>,
   linkTo: (since: string, until: string) => string,
 ): Markup {
   const totals = buckets.map(({ allow, deny, error }) => allow + deny + error)

@@ -6,7 +6,10 @@ import type { AuthenticationDemand } from '../../policy/definition.ts'
 import { authenticationSchema } from '../../validators/authentication.ts'
 import { parseConfiguration } from '../../validators/configuration.ts'
 import { CALLER_PERMISSION, consoleCalls, POLICY_PERMISSION } from './calls.ts'
-import { CONSOLE_PERMISSION, consolePages } from './pages.ts'
+import { issuerCalls } from './issuers.ts'
+import { keyLimitCalls } from './key-limits.ts'
+import { MCP_APPROVE, MCP_READ, mcpCalls } from './mcp-calls.ts'
+import { CONSOLE_PERMISSION, consoleRoutes } from './routes.ts'
 
 export interface ConsoleOptions {
   /**
@@ -34,10 +37,12 @@ export function console(options: ConsoleOptions = {}): Feature {
   return {
     name: 'console',
     requires: ['operators', 'signIn'],
-    permissions: [CONSOLE_PERMISSION, POLICY_PERMISSION, CALLER_PERMISSION],
+    permissions: [CONSOLE_PERMISSION, POLICY_PERMISSION, CALLER_PERMISSION, MCP_READ, MCP_APPROVE],
     create: (parts) => ({
-      operatorCalls: [consoleCalls(parts)],
-      calls: () => consolePages(parts, authentication),
+      operatorCalls: [consoleCalls, keyLimitCalls, issuerCalls, mcpCalls].map((calls) =>
+        calls(parts),
+      ),
+      calls: () => consoleRoutes(parts, authentication),
     }),
   }
 }

@@ -27,12 +27,12 @@ export interface Visitor {
   readonly tenant?: string | undefined
 }
 
-const PAGES = [
-  ['', 'Overview'],
-  ['/decisions', 'Decisions'],
-  ['/callers', 'Callers'],
-  ['/policy', 'Policy'],
-] as const
+/** An item of the navigation. */
+export interface NavigationItem {
+  readonly name: string
+  /** Below {@link CONSOLE_PATH}. */
+  readonly path: string
+}
 
 // Not escaped: the hash is of exactly this text.
 const sheet = raw(STYLE)
@@ -51,6 +51,7 @@ async function styleSource(): Promise<string> {
 export async function renderConsole(
   c: Context,
   { title, at, content, status = 200, headers = {}, refreshSeconds }: ConsolePage,
+  navigation: readonly NavigationItem[],
   visitor: Visitor | undefined,
 ): Promise<Response> {
   const policy = [
@@ -67,8 +68,8 @@ export async function renderConsole(
 <title>${title} - Portcullis</title><style>${sheet}</style></head>
 <body><a class="skip" href="#main">Skip to the content</a>
 <header><a class="brand" href="${CONSOLE_PATH}">Portcullis</a>
-<nav aria-label="Console"><ul>${PAGES.map(
-      ([path, name]) =>
+<nav aria-label="Console"><ul>${navigation.map(
+      ({ path, name }) =>
         html`<li><a href="${CONSOLE_PATH}${path}"${name === at ? raw(' aria-current="page"') : ''}>${name}</a></li>`,
     )}</ul></nav>
 ${visitor && who(visitor)}</header>

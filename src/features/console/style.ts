@@ -46,12 +46,15 @@ dl.facts dd { margin: 0; overflow-wrap: anywhere; }
 .done { border-left: 4px solid var(--allow); }
 form.filter { display: grid; gap: 0.75rem; grid-template-columns: repeat(auto-fill, minmax(10rem, 1fr)); align-items: end; }
 label { display: block; font-size: 0.875rem; color: var(--soft); }
-input, select, button { font: inherit; min-height: 2.5rem; padding: 0.375rem 0.625rem; border-radius: 6px; width: 100%;
+input, select, textarea, button { font: inherit; min-height: 2.5rem; padding: 0.375rem 0.625rem; border-radius: 6px; width: 100%;
   border: 1px solid var(--soft); background: var(--card); color: var(--text); }
 button { cursor: pointer; background: var(--accent); color: var(--on); border-color: var(--accent); font-weight: 600; }
 button.danger { background: var(--error); border-color: var(--error); }
 details { margin: 0 0 0.75rem; } summary { cursor: pointer; padding: 0.5rem 0; font-weight: 600; color: var(--accent); }
-details form { display: grid; gap: 0.75rem; max-width: 28rem; }
+details form, form.stack { display: grid; gap: 0.75rem; max-width: 28rem; }
+td details form { min-width: 14rem; white-space: normal; }
+pre { overflow: auto; max-height: 24rem; font-size: 0.875rem; white-space: pre-wrap; overflow-wrap: anywhere; }
+h3 { font-size: 1rem; margin: 0.75rem 0 0.25rem; } code { overflow-wrap: anywhere; }
 svg { display: block; width: 100%; height: auto; }
 svg .allow { fill: var(--allow); } svg .deny { fill: var(--deny); } svg .error { fill: var(--error); }
 svg .slot { fill: transparent; } svg a:hover .slot, svg a:focus .slot { fill: var(--line); }

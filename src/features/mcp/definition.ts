@@ -2,6 +2,7 @@
 import type { $ZodType } from 'zod/v4/core'
 import type { RelationDemand } from '../../access/relations/definition.ts'
 import type { JsonRpcMethod } from '../../inspection/definition.ts'
+import type { McpFeature } from '../../policy/mcp.ts'
 import type { Mode } from '../../validators/mode.ts'
 
 export interface McpAccess {
@@ -69,3 +70,11 @@ export const DEFAULT_VERSIONS = [
   '2026-07-28',
 ] as const
 export const DEFAULT_MAX_MESSAGE_BYTES = 1_048_576
+
+const isServer = (
+  feature: McpFeature,
+): feature is McpFeature & { readonly definition: McpDefinition } => 'definition' in feature
+
+/** Returns what callers may use of the server behind a route. */
+export const accessOf = (feature: McpFeature): McpDefinition | undefined =>
+  isServer(feature) ? feature.definition : undefined

@@ -39,6 +39,7 @@ export type {
   McpPromptAccess,
   McpToolAccess,
 } from './definition.ts'
+export { accessOf } from './definition.ts'
 export type { McpFeature }
 
 /** The endpoint of an MCP server, and what callers may use of it. */
@@ -121,10 +122,6 @@ interface McpServer extends McpFeature {
 }
 
 const isServer = (feature: McpFeature): feature is McpServer => 'definition' in feature
-
-/** Returns what callers may use of the server behind a route. */
-export const accessOf = (feature: McpFeature): McpDefinition | undefined =>
-  isServer(feature) ? feature.definition : undefined
 
 /** One for all servers of a policy. */
 const MCP: Feature = { name: 'mcp', guard }
@@ -282,7 +279,13 @@ function guard({ core, policy }: GuardParts): Contribution {
       discovered(found: readonly string[]) {
         if (found.length > 0) negotiable = found
       },
-      common: { guard: createMcpGuard(server), binding, authorizer, changed: new Set<string>() },
+      common: {
+        guard: createMcpGuard(server),
+        binding,
+        authorizer,
+        changed: new Set<string>(),
+        server: route.path,
+      },
       url,
       transport: mcpTransport({
         allowsOrigin: (origin) => origin === ownPage || pages(origin),

@@ -18,6 +18,7 @@ import { createEventGuard, guardedStream } from './guarded-stream.ts'
 import { SERVER_ERROR } from './json-rpc-error.ts'
 import { guardedMessage, MessageRefused, type MessageTerms } from './server-messages.ts'
 import { type McpEnvironment, requestIdIn } from './stages.ts'
+import { TOOL_APPROVALS } from './tool-approvals.ts'
 import { definitionHash } from './tool-definition.ts'
 
 export interface McpResponseOptions {
@@ -25,6 +26,8 @@ export interface McpResponseOptions {
   readonly binding: Binding
   readonly authorizer: Authorizer
   readonly changed: Set<string>
+  /** The path of the server. */
+  readonly server: string
   /** Whether changed definitions are only observed. */
   readonly definitions: Mode
   readonly maxMessageBytes: number
@@ -57,7 +60,7 @@ const NOT_A_MESSAGE = 'The MCP server sent an event that is not one JSON-RPC mes
  * else than a message, and for a version of the protocol that the route does not accept.
  */
 export function mcpResponse(options: McpResponseOptions): MiddlewareHandler {
-  const { guard, binding, authorizer, changed, definitions } = options
+  const { guard, binding, authorizer, changed, server, definitions } = options
   const { maxMessageBytes, versions, discovered } = options
 
   /** Throws for an answer to `initialize` after which the gateway would refuse every request. */
@@ -80,7 +83,15 @@ export function mcpResponse(options: McpResponseOptions): MiddlewareHandler {
         const approved = guard.tool(name)?.definition
         if (approved === undefined) return true
         const hash = await definitionHash(tool)
-        if (hash === approved) {
+        const isApproved =
+          hash === approved ||
+          (await TOOL_APPROVALS.of(authorizer)?.isApproved({
+            server,
+            name,
+            hash,
+            definition: tool,
+          })) === true
+        if (isApproved) {
           changed.delete(name)
           return true
         }

@@ -1,106 +1,33 @@
 /** The console from outside: who may open it, what it changes, and what hostile values become in it. */
 import { v7 } from 'uuid'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { anEvent } from '../../audit/event.ts'
 import { PUBLIC_URL } from '../../harness/gateway.ts'
 import { ISSUER } from '../../harness/issuer.ts'
 import { startConsole } from './gateway.ts'
 
-const HOSTILE = `"'><script>alert(1)</script><img src=x onerror=alert(1)>`
-const REQUEST = v7()
 const OF_ACME = v7()
 
 let gateway: Awaited<ReturnType<typeof startConsole>>
 let operator: string
 beforeAll(async () => {
   gateway = await startConsole()
-  const actor = {
-    issuer: ISSUER,
-    subject: HOSTILE,
-    client: HOSTILE,
-    tenant: HOSTILE,
-    tokenIdHash: null,
-  }
   const time = new Date(Date.now() - 60_000).toISOString()
   const ofTenant = (tenant: string) => ({
-    ...actor,
+    issuer: ISSUER,
     subject: `user-of-${tenant}`,
     client: null,
     tenant,
+    tokenIdHash: null,
   })
   await gateway.store([
-    anEvent({
-      ...{ id: v7(), time, requestId: REQUEST, actor, route: HOSTILE, method: HOSTILE },
-      ...{ decision: 'deny', reason: `token_rejected:${HOSTILE}`, status: 403, address: HOSTILE },
-      limits: [{ name: HOSTILE, limit: 1, remaining: 0 }],
-      durationsMs: { [HOSTILE]: 1 },
-      rejected: { seen: HOSTILE, expected: HOSTILE, verified: false },
-      call: { method: HOSTILE, name: HOSTILE },
-      grants: { roles: [HOSTILE], scopes: [HOSTILE], relation: HOSTILE },
-      fields: { note: HOSTILE },
-      change: { action: HOSTILE, target: HOSTILE },
-      observed: [HOSTILE],
-    }),
     anEvent({ id: v7(), time, requestId: OF_ACME, actor: ofTenant('acme') }),
     anEvent({ id: v7(), time, requestId: v7(), actor: ofTenant('globex') }),
   ])
 })
 afterAll(() => gateway?.close())
 beforeEach(async () => {
-  operator = await gateway.cookieOf({ roles: ['operator'], name: `Olga ${HOSTILE}` })
-})
-
-const PAGES = [
-  '/-/console',
-  '/-/console/decisions',
-  `/-/console/decisions/${REQUEST}`,
-  '/-/console/callers?kind=subject&value=alice',
-  '/-/console/policy',
-]
-
-describe.each(PAGES)('%s', (path) => {
-  test('leads a browser without a session to the sign-in, and back', async () => {
-    const { status, headers } = await gateway.visit('', path)
-    expect(status).toBe(303)
-    expect(headers.get('location')).toMatch(/^\/oauth\/sign-in\?/)
-    expect(headers.get('location')).toContain(encodeURIComponent(path).slice(0, 20))
-  })
-
-  test('is refused to the session of a reader, with a page', async () => {
-    const { status, text } = await gateway.visit(
-      await gateway.cookieOf({ roles: ['reader'] }),
-      path,
-    )
-    expect(status).toBe(403)
-    expect(text).toContain('<!doctype html>')
-    expect(text).not.toContain('alert(1)')
-  })
-
-  test('has no script, cannot be framed, is not stored, and loads nothing', async () => {
-    const { status, headers, text } = await gateway.visit(operator, path)
-    expect(status, text).toBe(200)
-    const policy = headers.get('content-security-policy') ?? ''
-    expect(policy).toContain("default-src 'none'")
-    expect(policy).toContain("frame-ancestors 'none'")
-    expect(policy).not.toMatch(/script-src|unsafe|https?:|\*/)
-    expect(headers.get('cache-control')).toContain('no-store')
-    expect(text).not.toMatch(/<script|<img|<iframe|<[a-z]+[^>]* style=/i)
-    expect(text.replaceAll(/href="[^"]*"|action="[^"]*"/g, '')).not.toContain(HOSTILE)
-  })
-})
-
-test.each([
-  '/-/console',
-  '/-/console/decisions',
-  `/-/console/decisions/${REQUEST}`,
-  `/-/console/callers?${new URLSearchParams({ kind: 'subject', value: HOSTILE })}`,
-  `/-/console/decisions?${new URLSearchParams({ q: HOSTILE, reason: HOSTILE, last: HOSTILE })}`,
-])('every hostile value is text in %s', async (path) => {
-  const { status, text } = await gateway.visit(operator, path)
-  expect(status, text).toBe(200)
-  expect(text).not.toContain(HOSTILE)
-  expect(text).not.toMatch(/<script|<img/i)
-  expect(text).toContain('&lt;script&gt;')
+  operator = await gateway.cookieOf({ roles: ['operator'] })
 })
 
 test('a person revokes a subject with a reason, and the event has the name and the reason', async () => {
@@ -123,18 +50,6 @@ test('a person revokes a subject with a reason, and the event has the name and t
   const shown = await gateway.visit(cookie, back)
   expect(shown.text).toContain('stolen laptop')
   expect(shown.text).toContain('Olga Example (olga)')
-})
-
-test.each([
-  ['another page', { Origin: 'https://evil.example' }],
-  ['a page that hides its origin', { Origin: 'null' }],
-  ['another site, as the browser says', { 'Sec-Fetch-Site': 'cross-site' }],
-] as const)('a form of %s changes nothing', async (_name, headers) => {
-  const form = { action: 'createBan', kind: 'subject', value: 'x', seconds: '60', reason: 'x' }
-  const { status } = await gateway.visit(operator, '/-/console/actions', { form, headers })
-  expect(status).toBe(403)
-  expect(gateway.events.at(-1)?.reason).toMatch(/^cross_origin_request/)
-  expect(gateway.events.at(-1)?.change).toBeUndefined()
 })
 
 test('a role that only opens the console reads and changes nothing', async () => {

@@ -10,14 +10,61 @@ import {
   type ConsoleOptions,
   console as consoleFeature,
 } from '../../../src/features/console/index.ts'
+import { mcp } from '../../../src/features/mcp/index.ts'
+import { definitionHash } from '../../../src/features/mcp/tool-definition.ts'
 import { openapi } from '../../../src/features/openapi/index.ts'
 import { type OperatorsOptions, operators } from '../../../src/features/operators/index.ts'
+import { plans } from '../../../src/features/plans/index.ts'
+import { relations } from '../../../src/features/relations/index.ts'
 import { signIn } from '../../../src/features/sign-in/index.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 import { databaseOver } from '../../../src/runtimes/node/audit/database.ts'
 import { openSqlite } from '../../../src/runtimes/node/audit/sqlite.ts'
 import { PUBLIC_URL, startGateway } from '../../harness/gateway.ts'
+import { ISSUER } from '../../harness/issuer.ts'
 import { openSession, type Person, SIGN_IN_VARIABLES } from '../operators/sessions.ts'
+
+/** The definition of the tool that the policy pins. */
+export const APPROVED_TOOL = {
+  name: 'list_shelves',
+  description: 'Lists.',
+  inputSchema: { type: 'object' },
+}
+const definition = await definitionHash(APPROVED_TOOL)
+
+/** A folder's viewers are its own, its editors, and the viewers of its parent, except banned ones. */
+const direct = { this: {} }
+const MODEL = {
+  schema_version: '1.1',
+  type_definitions: [
+    { type: 'user' },
+    {
+      type: 'group',
+      relations: { member: direct },
+      metadata: { relations: { member: { directly_related_user_types: [{ type: 'user' }] } } },
+    },
+    {
+      type: 'folder',
+      relations: {
+        editor: direct,
+        banned: direct,
+        viewer: {
+          difference: {
+            base: { union: { child: [direct, { computedUserset: { relation: 'editor' } }] } },
+            subtract: { computedUserset: { relation: 'banned' } },
+          },
+        },
+      },
+      metadata: {
+        relations: {
+          editor: { directly_related_user_types: [{ type: 'group', relation: 'member' }] },
+          banned: { directly_related_user_types: [{ type: 'user' }] },
+          viewer: { directly_related_user_types: [{ type: 'user' }] },
+        },
+      },
+    },
+  ],
+}
 
 export const policyWith = (options: ConsoleOptions = {}, sessions?: OperatorsOptions['sessions']) =>
   definePolicy({
@@ -35,8 +82,20 @@ export const policyWith = (options: ConsoleOptions = {}, sessions?: OperatorsOpt
       viewer: ['portcullis:console:open'],
       support: ['portcullis:console:open', 'portcullis:callers:read'],
     },
-    limits: { standard: { limit: 100, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' } },
+    limits: {
+      standard: { limit: 100, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
+      plan: plans({ plans: { free: '50/min', pro: '5000/min' }, default: 'free' }),
+      tenants: { limit: 10, windowSeconds: 60, by: 'tenant', onUnavailable: 'deny' },
+    },
+    relations: relations({ model: MODEL, issuers: [ISSUER] }),
     routes: [
+      { method: 'GET', path: '/metered', permission: 'orders:read', limits: ['plan'] },
+      { method: 'GET', path: '/shared', permission: 'orders:read', limits: ['tenants'] },
+      ...mcp({
+        path: '/mcp',
+        permission: 'orders:read',
+        tools: { list_shelves: { definition }, search_books: { arguments: 'any' } },
+      }),
       { method: 'GET', path: '/orders', permission: 'orders:read', limits: ['standard'] },
       { method: 'GET', path: '/public', anonymous: true },
     ],
@@ -46,6 +105,7 @@ export async function startConsole(
   options: ConsoleOptions = {},
   sessions?: OperatorsOptions['sessions'],
 ) {
+  let tool: object = APPROVED_TOOL
   const sqlite = openSqlite(':memory:')
   const db = databaseOver({ dialect: SQLITE, run: async (statements) => sqlite.run(statements) })
   const policy = policyWith(options, sessions)
@@ -54,8 +114,38 @@ export async function startConsole(
     signs: true,
     variables: SIGN_IN_VARIABLES,
     bindings: { AUDIT_DB: db },
+    origin: (request, response) =>
+      void request.resume().on('end', () => {
+        const isMcp = request.url === '/mcp'
+        response.setHeader('Content-Type', 'application/json')
+        response.end(
+          isMcp ? JSON.stringify({ jsonrpc: '2.0', id: 1, result: { tools: [tool] } }) : '[]',
+        )
+      }),
   })
   const isolate = gateway.isolate()
+
+  /** Returns the names of the tools that a reader sees. */
+  async function listTools({ fetch }: Pick<typeof isolate, 'fetch'>): Promise<readonly string[]> {
+    const token = await gateway.token({ claims: { sub: 'rita', roles: ['reader'] } })
+    const response = await fetch(
+      new Request(`${PUBLIC_URL}/mcp`, {
+        method: 'POST',
+        headers: {
+          Authorization: `Bearer ${token}`,
+          'CF-Connecting-IP': '192.0.2.1',
+          'Content-Type': 'application/json',
+          Accept: 'application/json, text/event-stream',
+        },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
+      }),
+    )
+    const text = await response.text()
+    const { result } = JSON.parse(text) as { result?: { tools: { name: string }[] } }
+    if (result === undefined) throw new Error(text)
+    return result.tools.map(({ name }) => name)
+  }
+
   return {
     ...gateway,
     isolateFetch: isolate.fetch,
@@ -66,6 +156,16 @@ export async function startConsole(
       await withSchema(db, MIGRATIONS, () =>
         insertAuditEvents(db, events, { seal, nowMs: Date.now() }),
       )
+    },
+    /** Sets the tool that the MCP server has from now on. */
+    changeTool(changed: object) {
+      tool = changed
+    },
+    listTools: () => listTools(isolate),
+    /** Creates another isolate, which has cached nothing. */
+    another() {
+      const other = gateway.isolate()
+      return { listTools: () => listTools(other) }
     },
     /** Loads a page as a browser does, or sends a form with `form`. */
     async visit(

@@ -1,11 +1,36 @@
 /** The page of a caller: what is known of it, and its switches. */
 import { html } from 'hono/html'
-import { actionForm, callerActions } from './action-forms.ts'
-import type { CallerView } from './calls.ts'
+import { callerActions } from './caller-actions.ts'
+import { type CallerView, callerView } from './calls.ts'
+import { eventTable } from './event-table.ts'
+import { actionForm } from './forms.ts'
 import { type ConsolePage, pathTo, table, when } from './layout.ts'
-import { card, eventTable, NO_STORE_TEXT, numberOf, type Query } from './views.ts'
+import type { PageDefinition, Query } from './page.ts'
+import { authorOf, card, NO_STORE_TEXT, numberOf } from './parts.ts'
 
-export function callerPage(caller: CallerView | undefined, query: Query): ConsolePage {
+export const CALLERS: PageDefinition = {
+  path: '/callers',
+  id: 'callers',
+  name: 'Callers',
+  async show({ query, read }) {
+    const { kind = 'subject', value } = query
+    if (value?.startsWith('pk_')) return secretInUrl
+    const caller =
+      value === undefined
+        ? undefined
+        : await read('readCaller', callerView, { query: { kind, value } })
+    return callerPage(caller, query)
+  },
+}
+
+/** The secret is not repeated. */
+const secretInUrl: ConsolePage = {
+  title: 'This is the secret of an API key',
+  at: 'Callers',
+  content: html`<p>It is now in the history of this browser: rotate the key. <a href="${pathTo('/api-keys')}">API keys</a> finds a key by its secret.</p>`,
+}
+
+function callerPage(caller: CallerView | undefined, query: Query): ConsolePage {
   const { kind = 'subject', value = '' } = query
   const search = html`<form class="filter" method="get" action="${pathTo('/callers')}">
 <div><label for="kind">Kind</label><select id="kind" name="kind">${[
@@ -30,13 +55,6 @@ export function callerPage(caller: CallerView | undefined, query: Query): Consol
       }`,
     }
   const back = pathTo('/callers', { kind, value })
-  const author = ({
-    createdBy,
-    createdByName,
-  }: {
-    readonly createdBy: string
-    readonly createdByName?: string | undefined
-  }) => (createdByName === undefined ? createdBy : `${createdByName} (${createdBy})`)
   return {
     title,
     at: 'Callers',
@@ -53,7 +71,7 @@ ${card(
     caller.bans.map((ban) => [
       when(ban.expiresAt),
       ban.reason ?? '',
-      author(ban),
+      authorOf(ban),
       actionForm({ action: 'deleteBan', label: 'Lift this ban', back, hidden: { id: ban.id } }),
     ]),
   ),
@@ -65,7 +83,7 @@ ${card(
     caller.revocations.map((each) => [
       when(each.createdAt),
       each.reason ?? '',
-      author(each),
+      authorOf(each),
       actionForm({
         action: 'deleteRevocation',
         label: 'Remove this revocation',
@@ -83,7 +101,7 @@ ${card(
       when(each.createdAt),
       each.limit,
       numberOf(each.requests),
-      author(each),
+      authorOf(each),
       actionForm({
         action: 'deleteLimitOverride',
         label: 'Remove this limit',

@@ -1,0 +1,240 @@
+/** The pages of decisions. */
+import { html } from 'hono/html'
+import * as z from 'zod/mini'
+import { type AuditEvent, auditEventSchema } from '../../audit/event.ts'
+import { type Summary, summarySchema } from '../../audit/summary.ts'
+import { callerActions } from './caller-actions.ts'
+import { callerLink, DECISION_WORDS, eventTable } from './event-table.ts'
+import { explainForm } from './explain.ts'
+import { type FormField, filterForm } from './forms.ts'
+import { type ConsolePage, type Markup, pathTo, table, when } from './layout.ts'
+import type { PageDefinition, Query } from './page.ts'
+import { card, facts, NO_STORE_TEXT, periodLinks } from './parts.ts'
+import { timesOf, withPeriod } from './period.ts'
+import { chartOf, facet, incomplete } from './summary-parts.ts'
+
+const REQUEST_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+const EVENTS = '50'
+
+const auditPage = z.strictObject({
+  events: z.array(auditEventSchema),
+  cursor: z.optional(z.string()),
+})
+
+export const DECISIONS: readonly PageDefinition[] = [
+  {
+    path: '/decisions',
+    id: 'decisions',
+    name: 'Decisions',
+    async show(desk) {
+      const query = withPeriod(desk.query)
+      const filters = filtersOf(query, desk.nowMs)
+      const { cursor } = query
+      const summary = await desk.readAudit('summarizeAudit', summarySchema, { query: filters })
+      const events = await desk.readAudit('queryAudit', auditPage, {
+        query: { ...filters, ...(cursor !== undefined && { cursor }), limit: EVENTS },
+      })
+      return decisionsPage(summary, events, query)
+    },
+  },
+  {
+    path: '/decisions/:id',
+    id: 'event',
+    async show(desk) {
+      const id = desk.param('id')
+      const found = REQUEST_ID.test(id)
+        ? await desk.readAudit('queryAudit', auditPage, { query: { requestId: id } })
+        : undefined
+      return eventPage(found?.events ?? [], id)
+    },
+  },
+]
+
+/** Returns the query of the operators' calls. */
+function filtersOf(query: Query, nowMs: number): Readonly<Record<string, string>> {
+  const { q } = query
+  const filters: Record<string, string> = { ...timesOf(query, nowMs) }
+  for (const name of FILTERS) {
+    const value = query[name]
+    if (value !== undefined) filters[name] = value
+  }
+  if (q !== undefined) filters[REQUEST_ID.test(q) ? 'requestId' : 'subject'] = q
+  return filters
+}
+
+const MAIN_FILTERS = [
+  'decision',
+  'reason',
+  'route',
+  'client',
+  'tenant',
+  'address',
+  'status',
+] as const
+const MORE_FILTERS = ['key', 'tool', 'change', 'observed', 'host', 'origin'] as const
+const FILTERS = [...MAIN_FILTERS, ...MORE_FILTERS]
+
+function decisionsPage(
+  summary: Summary | undefined,
+  page:
+    | { readonly events: readonly AuditEvent[]; readonly cursor?: string | undefined }
+    | undefined,
+  query: Query,
+): ConsolePage {
+  const shown = {
+    title: 'Decisions',
+    at: 'Decisions',
+  }
+  if (summary === undefined || page === undefined)
+    return { ...shown, content: html`<p class="note">${NO_STORE_TEXT}</p>` }
+  const { facets } = summary
+  return {
+    ...shown,
+    content: html`${periodLinks('/decisions', query)}
+${card('When', html`${chartOf(summary, query)}${incomplete(summary)}`)}
+${card('Search', searchForm(query))}
+${card(
+  'Events',
+  html`${eventTable(page.events)}${
+    page.cursor === undefined
+      ? ''
+      : html`<p><a href="${pathTo('/decisions', { ...query, cursor: page.cursor })}">Older events</a></p>`
+  }`,
+)}
+<div class="grid">${facet('Reasons of refusals', 'reason', facets.reason, query)}${facet('Routes', 'route', facets.route, query)}${facet(
+      'Subjects',
+      'q',
+      facets.subject,
+      query,
+    )}${facet('Clients', 'client', facets.client, query)}${facet('Tenants', 'tenant', facets.tenant, query)}${facet(
+      'Addresses',
+      'address',
+      facets.address,
+      query,
+    )}</div>`,
+  }
+}
+
+const textField = (name: string, query: Query): FormField => ({
+  name,
+  label: name,
+  value: query[name] ?? '',
+  isOptional: true,
+})
+
+function searchForm(query: Query): Markup {
+  const hidden = Object.fromEntries(
+    ['last', 'since', 'until'].flatMap((name) =>
+      query[name] === undefined ? [] : [[name, query[name]]],
+    ),
+  )
+  const more = MORE_FILTERS.filter((name) => query[name] !== undefined)
+  const form = filterForm(
+    {
+      path: '/decisions',
+      label: 'Search',
+      fields: [
+        { name: 'q', label: 'Subject or request id', value: query.q ?? '', isOptional: true },
+        ...[...MAIN_FILTERS, ...more].map((name) => ({
+          ...textField(name, query),
+          ...(name === 'decision' && { options: ['', 'allow', 'deny', 'error'] }),
+        })),
+      ],
+    },
+    hidden,
+  )
+  return html`${form}<p><a href="${pathTo('/decisions', { last: query.last })}">Clear all filters</a></p>`
+}
+
+function eventPage(events: readonly AuditEvent[], requestId: string): ConsolePage {
+  return {
+    title: `Request ${requestId}`,
+    at: 'Decisions',
+    content:
+      events.length === 0
+        ? html`<p class="note">No event of this request is stored. Events arrive a second or two after the decision.</p>`
+        : html`${events.map((event) => eventCard(event))}`,
+  }
+}
+
+function eventCard(event: AuditEvent): Markup {
+  const {
+    actor,
+    decision,
+    reason,
+    status,
+    limits,
+    durationsMs,
+    change,
+    fields = {},
+    observed = [],
+  } = event
+  const { subject, grants, back } = {
+    ...event.actor,
+    grants: event.grants,
+    back: pathTo(`/decisions/${encodeURIComponent(event.requestId)}`),
+  }
+  const optional = (
+    name: string,
+    value: string | null | undefined,
+  ): (readonly [string, string])[] =>
+    value === null || value === undefined || value === '' ? [] : [[name, value]]
+  return html`<div class="grid">${card(
+    `${DECISION_WORDS[decision]}, ${status}`,
+    facts([
+      ['Reason', html`<strong class="${decision}">${reason}</strong>`],
+      ['Time', html`${when(event.time)} UTC`],
+      ['Route', `${event.method} ${event.route ?? '(no route)'}`],
+      ...optional('Host', event.host),
+      ...optional('Origin', event.origin),
+      ['Caller', callerLink(actor)],
+      ...optional('Issuer', actor.issuer),
+      ...optional('Client', actor.client),
+      ...optional('Tenant', actor.tenant),
+      [
+        'Address',
+        html`<a href="${pathTo('/callers', { kind: 'address', value: event.address })}">${event.address}</a>`,
+      ],
+      ...optional('Roles', grants?.roles.join(', ')),
+      ...optional('Scopes', grants?.scopes.join(' ')),
+      ...optional('Relation', grants?.relation),
+      ...optional('Observed', observed.join(', ')),
+      ...optional('Change', change && `${change.action} ${change.target}`),
+      ...(event.call ? optional('Tool', `${event.call.method} ${event.call.name ?? ''}`) : []),
+      ...(event.rejected
+        ? [
+            [
+              'Credential',
+              `found ${event.rejected.seen}, expected ${event.rejected.expected}`,
+            ] as const,
+          ]
+        : []),
+      ...Object.entries(fields),
+    ]),
+  )}${card(
+    'Stages',
+    html`${table(
+      'Stages',
+      ['Stage', 'Milliseconds'],
+      Object.entries(durationsMs).map(([stage, ms]) => [stage, ms.toFixed(1)]),
+    )}${
+      limits.length === 0
+        ? ''
+        : table(
+            'Limits',
+            ['Limit', 'Remaining'],
+            limits.map(({ name, limit, remaining }) => [name, `${remaining} of ${limit}`]),
+          )
+    }`,
+  )}${card(
+    'Actions',
+    html`${explainForm({
+      method: event.method,
+      path: event.route ?? '/',
+      ...(subject !== null && { subject }),
+      ...(actor.issuer !== null && { issuer: actor.issuer }),
+      ...(actor.tenant !== null && { tenant: actor.tenant }),
+      roles: grants?.roles.join(' ') ?? '',
+    })}${subject === null ? '' : callerActions('subject', subject, back)}`,
+  )}</div>`
+}

@@ -1,0 +1,224 @@
+/** The page of limits, bans and revocations. */
+import { html } from 'hono/html'
+import * as z from 'zod/mini'
+import { BAN_KINDS } from '../../access/abuse/ban-record.ts'
+import { REVOCATION_KINDS } from '../../access/revocation/record.ts'
+import { actionForm, type FormField } from './forms.ts'
+import { type ConsolePage, type Markup, pathTo, table, when } from './layout.ts'
+import type { Desk, PageDefinition } from './page.ts'
+import { authorOf, card, numberOf } from './parts.ts'
+
+const record = {
+  id: z.string(),
+  value: z.string(),
+  tenant: z.nullable(z.string()),
+  createdAt: z.string(),
+  createdBy: z.string(),
+  createdByName: z.optional(z.string()),
+  expiresAt: z.nullable(z.string()),
+}
+const cursor = z.optional(z.string())
+const limitPage = z.object({
+  limits: z.array(
+    z.object({
+      name: z.string(),
+      limit: z.number(),
+      windowSeconds: z.number(),
+      by: z.string(),
+      mode: z.string(),
+      onUnavailable: z.string(),
+    }),
+  ),
+  overrides: z.array(z.object({ ...record, limit: z.string(), requests: z.number() })),
+  cursor,
+})
+const banPage = z.object({
+  bans: z.array(
+    z.object({ ...record, kind: z.string(), reason: z.nullable(z.string()), mode: z.string() }),
+  ),
+  cursor,
+})
+const revocationPage = z.object({
+  revocations: z.array(z.object({ ...record, kind: z.string(), reason: z.nullable(z.string()) })),
+  cursor,
+})
+
+const PATH = '/limits'
+const ITEMS = '50'
+const TENANT: FormField = { name: 'tenant', label: 'Only in this tenant', isOptional: true }
+
+export const LIMITS: PageDefinition = {
+  path: PATH,
+  id: 'limits',
+  name: 'Limits and bans',
+  async show(desk): Promise<ConsolePage> {
+    const limits = await desk.read('listLimits', limitPage, pageOf(desk, 'overrides'))
+    const bans = await desk.read('listBans', banPage, pageOf(desk, 'bans'))
+    const revocations = await desk.read(
+      'listRevocations',
+      revocationPage,
+      pageOf(desk, 'revocations'),
+    )
+    return {
+      title: 'Limits, bans and revocations',
+      at: 'Limits and bans',
+      content: html`${limits === undefined ? lacking('limits:list') : limitCards(desk, limits)}${
+        bans === undefined ? lacking('bans:list') : banCard(desk, bans)
+      }${revocations === undefined ? lacking('revocations:list') : revocationCard(desk, revocations)}`,
+    }
+  },
+}
+
+const lacking = (permission: string): Markup =>
+  html`<p class="note">Your role lacks portcullis:${permission}.</p>`
+
+/** Each list has its own cursor in the query of the page. */
+const pageOf = ({ query }: Desk, list: string) => ({
+  query: { limit: ITEMS, ...(query[list] !== undefined && { cursor: query[list] }) },
+})
+
+const olderThan = ({ query }: Desk, list: string, next: string | undefined): Markup | '' =>
+  next === undefined
+    ? ''
+    : html`<p><a href="${pathTo(PATH, { ...query, [list]: next })}">Older ${list}</a></p>`
+
+const endOf = (expiresAt: string | null) => (expiresAt === null ? 'until removed' : when(expiresAt))
+
+function limitCards(desk: Desk, { limits, overrides, cursor }: z.infer<typeof limitPage>): Markup {
+  const back = pathTo(PATH)
+  const window: readonly FormField[] = [
+    { name: 'limit', label: 'Limit', options: limits.map(({ name }) => name) },
+    { name: 'value', label: 'Subject, client, tenant, address, or id of the key' },
+    TENANT,
+  ]
+  return html`${card(
+    'Limits of the policy',
+    table(
+      'Limits of the policy',
+      ['Limit', 'Requests', 'Seconds', 'Counts by', 'Without Redis', 'Mode'],
+      limits.map(({ name, limit, windowSeconds, by, onUnavailable, mode }) => [
+        name,
+        numberOf(limit),
+        windowSeconds,
+        by,
+        onUnavailable,
+        mode,
+      ]),
+    ),
+  )}${card(
+    'Limits of single callers',
+    html`${table(
+      'Limits of single callers',
+      ['Since (UTC)', 'Limit', 'Caller', 'Requests', 'Until (UTC)', 'By', ''],
+      overrides.map((each) => [
+        when(each.createdAt),
+        each.limit,
+        each.value,
+        numberOf(each.requests),
+        endOf(each.expiresAt),
+        authorOf(each),
+        actionForm({
+          action: 'deleteLimitOverride',
+          label: 'Remove this limit',
+          back,
+          hidden: { id: each.id },
+        }),
+      ]),
+    )}${olderThan(desk, 'overrides', cursor)}${
+      desk.may('createLimitOverride')
+        ? actionForm({
+            action: 'createLimitOverride',
+            label: 'Set a limit of a caller',
+            back,
+            fields: [
+              ...window,
+              { name: 'requests', label: 'Requests in each window', type: 'number' },
+              {
+                name: 'expiresInSeconds',
+                label: 'Seconds until it ends; empty: until it is removed',
+                type: 'number',
+                isOptional: true,
+              },
+            ],
+          })
+        : ''
+    }${
+      desk.may('resetLimit')
+        ? actionForm({ action: 'resetLimit', label: 'Reset a count', back, fields: window })
+        : ''
+    }`,
+  )}`
+}
+
+function banCard(desk: Desk, { bans, cursor }: z.infer<typeof banPage>): Markup {
+  const back = pathTo(PATH)
+  return card(
+    'Bans',
+    html`${table(
+      'Bans',
+      ['Since (UTC)', 'Kind', 'Value', 'Until (UTC)', 'Reason', 'By', ''],
+      bans.map((ban) => [
+        when(ban.createdAt),
+        ban.mode === 'observe' ? `${ban.kind} (observed)` : ban.kind,
+        ban.value,
+        endOf(ban.expiresAt),
+        ban.reason ?? '',
+        authorOf(ban),
+        actionForm({ action: 'deleteBan', label: 'Lift this ban', back, hidden: { id: ban.id } }),
+      ]),
+    )}${olderThan(desk, 'bans', cursor)}${
+      desk.may('createBan')
+        ? actionForm({
+            action: 'createBan',
+            label: 'Ban a caller',
+            back,
+            fields: [
+              { name: 'kind', label: 'Kind', options: BAN_KINDS },
+              { name: 'value', label: 'Address or subject' },
+              { name: 'seconds', label: 'Seconds', value: '3600', type: 'number' },
+            ],
+          })
+        : ''
+    }`,
+  )
+}
+
+function revocationCard(
+  desk: Desk,
+  { revocations, cursor }: z.infer<typeof revocationPage>,
+): Markup {
+  const back = pathTo(PATH)
+  return card(
+    'Revocations',
+    html`${table(
+      'Revocations',
+      ['Since (UTC)', 'Kind', 'Value', 'Reason', 'By', ''],
+      revocations.map((each) => [
+        when(each.createdAt),
+        each.kind,
+        each.value,
+        each.reason ?? '',
+        authorOf(each),
+        actionForm({
+          action: 'deleteRevocation',
+          label: 'Remove this revocation',
+          back,
+          hidden: { id: each.id },
+        }),
+      ]),
+    )}${olderThan(desk, 'revocations', cursor)}${
+      desk.may('createRevocation')
+        ? actionForm({
+            action: 'createRevocation',
+            label: 'Revoke a caller everywhere',
+            back,
+            fields: [
+              { name: 'kind', label: 'Kind', options: REVOCATION_KINDS, value: 'subject' },
+              { name: 'value', label: 'Subject, client, tenant, session, or id of the token' },
+              TENANT,
+            ],
+          })
+        : ''
+    }`,
+  )
+}

@@ -1,0 +1,84 @@
+/** The page of MCP servers: their tools, and definitions that have changed. */
+import { html } from 'hono/html'
+import type * as z from 'zod/mini'
+import { Denied } from '../../errors.ts'
+import { actionForm } from './forms.ts'
+import { type ConsolePage, type Markup, pathTo, table, when } from './layout.ts'
+import { MCP_READ, mcpView } from './mcp-calls.ts'
+import type { Desk, PageDefinition } from './page.ts'
+import { authorOf, card } from './parts.ts'
+
+type McpView = z.infer<typeof mcpView>
+type Tool = McpView['servers'][number]['tools'][number]
+
+const PATH = '/mcp'
+
+export const MCP: PageDefinition = {
+  path: PATH,
+  id: 'mcp',
+  name: 'MCP',
+  needs: 'listMcpTools',
+  async show(desk): Promise<ConsolePage> {
+    const view = await desk.read('listMcpTools', mcpView)
+    if (view === undefined) throw new Denied({ code: 'permission_missing', permission: MCP_READ })
+    const changed = view.servers.flatMap(({ path, tools }) =>
+      tools.filter(isChanged).map((tool) => ({ path, tool })),
+    )
+    return {
+      title: 'MCP servers',
+      at: 'MCP',
+      content: html`${card(
+        'Changed definitions',
+        changed.length === 0
+          ? 'No tool has another definition than the approved one.'
+          : html`${changed.map(({ path, tool }) => changeOf(desk, path, tool))}`,
+      )}${view.servers.map(({ path, tools }) => card(`Tools of ${path}`, toolTable(path, tools)))}`,
+    }
+  },
+}
+
+const isChanged = ({ pinned, seen, approved }: Tool): boolean =>
+  seen !== null && pinned !== null && seen.hash !== pinned && seen.hash !== approved?.hash
+
+function changeOf(desk: Desk, server: string, { name, pinned, seen }: Tool): Markup | '' {
+  if (seen === null) return ''
+  return html`<h3>${name} at ${server}</h3>
+<p>Seen ${when(seen.at)} UTC. Callers do not see the tool, and calls of it are refused.</p>
+<p>Policy: <code>${pinned}</code><br>Seen: <code>${seen.hash}</code></p>
+<details><summary>The new definition</summary><pre>${seen.definition}</pre></details>
+${
+  desk.may('approveMcpTool')
+    ? actionForm({
+        action: 'approveMcpTool',
+        label: 'Approve this definition',
+        back: pathTo(PATH),
+        hidden: { server, tool: name, hash: seen.hash },
+      })
+    : ''
+}`
+}
+
+const toolTable = (server: string, tools: readonly Tool[]): Markup =>
+  table(
+    `Tools of ${server}`,
+    ['Tool', 'Permission', 'Definition', 'Approved', '', 'Calls'],
+    tools.map((tool) => [
+      tool.name,
+      tool.permission ?? '',
+      isChanged(tool)
+        ? html`<span class="tag deny">changed</span>`
+        : tool.pinned === null
+          ? 'any'
+          : 'pinned',
+      tool.approved === null ? '' : html`${when(tool.approved.at)} by ${authorOf(tool.approved)}`,
+      tool.approved === null
+        ? ''
+        : actionForm({
+            action: 'withdrawMcpApproval',
+            label: 'Withdraw this approval',
+            back: pathTo(PATH),
+            hidden: { server, tool: tool.name },
+          }),
+      html`<a href="${pathTo('/decisions', { tool: tool.name, last: '24h' })}">decisions</a>`,
+    ]),
+  )

@@ -1,0 +1,78 @@
+/** The page of the overview. */
+import { html } from 'hono/html'
+import { type Summary, summarySchema } from '../../audit/summary.ts'
+import { type PolicyView, policyView } from './calls.ts'
+import { type ConsolePage, type Markup, pathTo } from './layout.ts'
+import type { PageDefinition, Query } from './page.ts'
+import { card, facts, NO_STORE_TEXT, numberOf, percent, periodLinks } from './parts.ts'
+import { timesOf, withPeriod } from './period.ts'
+import { chartOf, facet, incomplete } from './summary-parts.ts'
+
+export const OVERVIEW: PageDefinition = {
+  path: '',
+  id: 'open',
+  name: 'Overview',
+  async show(desk) {
+    const query = withPeriod(desk.query)
+    const times = timesOf(query, desk.nowMs)
+    return overviewPage(
+      await desk.readAudit('summarizeAudit', summarySchema, { query: times }),
+      await desk.read('readPolicy', policyView),
+      query,
+    )
+  },
+}
+
+function overviewPage(
+  summary: Summary | undefined,
+  policy: PolicyView | undefined,
+  query: Query,
+): ConsolePage {
+  const isLive = query.live === '1'
+  return {
+    title: 'Overview',
+    at: 'Overview',
+    refreshSeconds: isLive ? 10 : undefined,
+    content: html`${periodLinks('', query)}
+<p><a href="${pathTo('', { ...query, live: isLive ? undefined : '1' })}">${
+      isLive ? 'Stop loading every 10 seconds' : 'Load again every 10 seconds'
+    }</a></p>
+${summary === undefined ? html`<p class="note">${NO_STORE_TEXT}</p>` : decisionsIn(summary, query)}
+${policy === undefined ? '' : card('Gateway', gatewayFacts(policy))}`,
+  }
+}
+
+function decisionsIn(summary: Summary, query: Query): Markup {
+  const { allow, deny, error, durationMs, facets, since, countedSince, until } = summary
+  const all = allow + deny + error
+  const startMs = Math.max(Date.parse(since), Date.parse(countedSince))
+  const seconds = Math.max(1, (Date.parse(until) - startMs) / 1_000)
+  const tiles: readonly (readonly [string, string])[] = [
+    ['Requests', numberOf(all)],
+    ['Per second', (all / seconds).toFixed(all / seconds < 10 ? 2 : 0)],
+    ['Refused', percent(deny, all)],
+    ['Failed', percent(error, all)],
+    ['p50', durationMs === null ? '-' : `${Math.round(durationMs.p50)} ms`],
+    ['p99', durationMs === null ? '-' : `${Math.round(durationMs.p99)} ms`],
+  ]
+  const { live: _, ...rest } = query
+  return html`<dl class="tiles">${tiles.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
+${card('Decisions', html`${chartOf(summary, rest)}${incomplete(summary)}`)}
+<div class="grid">${facet('Refusals by reason', 'reason', facets.reason, rest)}${facet('Routes', 'route', facets.route, rest)}</div>`
+}
+
+export const gatewayFacts = ({
+  publicUrl,
+  issuers,
+  routes,
+  roles,
+  features,
+  hasAuditStore,
+}: PolicyView): Markup =>
+  facts([
+    ['Address', publicUrl],
+    ['Issuers', issuers.join(', ')],
+    ['Policy', `${routes.length} routes, ${roles.length} roles`],
+    ['Features', features.join(', ')],
+    ['Audit database', hasAuditStore ? 'connected' : 'none'],
+  ])

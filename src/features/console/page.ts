@@ -1,0 +1,53 @@
+/** What a page of the console is, and what it uses. */
+import type * as z from 'zod/mini'
+import type { CallInput } from '../../routes/admin/call.ts'
+import type { ConsolePage } from './layout.ts'
+
+export type Query = Readonly<Record<string, string | undefined>>
+
+/** The operators' calls, with the rights of the visitor, and the input of the browser. */
+export interface Desk {
+  /** Without empty values, which forms send. */
+  readonly query: Query
+  /** Milliseconds since the epoch. */
+  readonly nowMs: number
+  /** Returns a parameter of the path. */
+  param(name: string): string
+  /** Reports whether the gateway has the call and the visitor its permission. */
+  may(id: string): boolean
+  /** Runs a call. Returns undefined if the visitor may not make it, or the gateway does not have it. */
+  read<Schema extends z.core.$ZodType>(
+    id: string,
+    schema: Schema,
+    input?: CallInput,
+  ): Promise<z.output<Schema> | undefined>
+  /** As `read`. Returns undefined as well without an audit database, which the page reports. */
+  readAudit<Schema extends z.core.$ZodType>(
+    id: string,
+    schema: Schema,
+    input?: CallInput,
+  ): Promise<z.output<Schema> | undefined>
+  /** Runs a call. Throws `Denied` if the visitor may not make it, or the gateway does not have it. */
+  act(id: string, input: CallInput): Promise<unknown>
+  /** Reads the form. The visitor is admitted again: a revocation is in force while a body is slow. */
+  form(): Promise<URLSearchParams>
+  /** Adds the reason of the visitor to the audit event. */
+  recordReason(reason: string): void
+}
+
+/** A page, or what a form of a page leads to. */
+export interface PageDefinition {
+  /** Default `GET`. `POST` reads a form. */
+  readonly method?: 'GET' | 'POST'
+  /** Below `/-/console`. */
+  readonly path: string
+  /** The id of its operation, before `Console`. */
+  readonly id: string
+  /** The name in the navigation. Default: not part of it. */
+  readonly name?: string
+  /** The operators' call without which the gateway has no such page. */
+  readonly needs?: string
+  /** Whether it changes something, and needs the login that `console()` demands for changes. Default false. */
+  readonly changes?: boolean
+  show(desk: Desk): Promise<ConsolePage | Response> | ConsolePage
+}

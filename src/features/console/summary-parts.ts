@@ -1,0 +1,37 @@
+/** Parts of pages that show a summary of decisions. */
+import { html } from 'hono/html'
+import type { Summary } from '../../audit/summary.ts'
+import { decisionChart } from './chart.ts'
+import { type Markup, pathTo, table, when } from './layout.ts'
+import type { Query } from './page.ts'
+import { card, numberOf } from './parts.ts'
+
+export const incomplete = ({ since, countedSince }: Summary): Markup | '' =>
+  countedSince > since
+    ? html`<p class="note">The period has more events than one summary reads: the counts begin at ${when(countedSince)} UTC.</p>`
+    : ''
+
+export const facet = (
+  title: string,
+  name: string,
+  counts: Summary['facets']['reason'],
+  query: Query,
+): Markup =>
+  card(
+    title,
+    table(
+      title,
+      ['Value', 'Requests'],
+      counts
+        .slice(0, 8)
+        .map(({ value, count }) => [
+          html`<a href="${pathTo('/decisions', { ...query, [name]: value, cursor: undefined })}">${value}</a>`,
+          numberOf(count),
+        ]),
+    ),
+  )
+
+export const chartOf = (summary: Summary, query: Query): Markup =>
+  decisionChart(summary, (since, until) =>
+    pathTo('/decisions', { ...query, since, until, last: undefined, cursor: undefined }),
+  )

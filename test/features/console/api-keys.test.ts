@@ -1,0 +1,126 @@
+/** The pages of API keys and plans: what people do with them, and what nobody sees again. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { PUBLIC_URL } from '../../harness/gateway.ts'
+import { startConsole } from './gateway.ts'
+
+const LIST = '/-/console/api-keys'
+
+let gateway: Awaited<ReturnType<typeof startConsole>>
+let operator: string
+beforeAll(async () => {
+  gateway = await startConsole()
+  operator = await gateway.cookieOf({ roles: ['operator'], name: 'Olga Example' })
+})
+afterAll(() => gateway?.close())
+
+const act = (action: string, values: Record<string, string>, cookie = operator) =>
+  gateway.visit(cookie, '/-/console/actions', {
+    form: { action, reason: 'for the test', back: LIST, ...values },
+  })
+const secretIn = (text: string) => /value="(pk_[0-9A-Za-z]{49})"/.exec(text)?.[1] ?? ''
+const idIn = (text: string) => /api-keys\/([0-9a-f-]{36})/.exec(text)?.[1] ?? ''
+
+async function create(values: Record<string, string>, cookie = operator) {
+  const { status, text } = await act('createApiKey', { roles: 'reader', ...values }, cookie)
+  expect(status, text).toBe(200)
+  return { id: idIn(text), secret: secretIn(text) }
+}
+
+const callWith = (secret: string, path: string) =>
+  gateway.isolateFetch(
+    new Request(PUBLIC_URL + path, {
+      headers: { Authorization: `Bearer ${secret}`, 'CF-Connecting-IP': '192.0.2.1' },
+    }),
+  )
+
+test('a new secret is shown once, and is in no other page, event or location', async () => {
+  const { id, secret } = await create({ name: 'nightly report', subject: 'reporter' })
+  expect(gateway.events.at(-1)).toMatchObject({
+    change: { action: 'api-key.create', target: id },
+    fields: { operator: 'Olga Example', reason: 'for the test' },
+  })
+  expect((await callWith(secret, '/orders')).status).toBe(200)
+  for (const path of [LIST, `${LIST}/${id}`])
+    expect((await gateway.visit(operator, path)).text).not.toContain(secret)
+  expect(JSON.stringify(gateway.events)).not.toContain(secret)
+})
+
+test('a pasted key is found, and is in neither the page nor an event nor a URL', async () => {
+  const { secret } = await create({ name: 'lost in a repository', subject: 'reporter' })
+  const { status, headers, text } = await gateway.visit(operator, `${LIST}/lookup`, {
+    form: { apiKey: ` ${secret} ` },
+  })
+  expect(status, text).toBe(200)
+  expect(text).toContain('lost in a repository')
+  expect(text).toContain('the present secret')
+  expect(text).not.toContain(secret)
+  expect(headers.get('location')).toBeNull()
+  expect(JSON.stringify(gateway.events)).not.toContain(secret)
+})
+
+test('a text that is no key is refused, and not repeated', async () => {
+  const wrong = `pk_${'x'.repeat(49)}`
+  const { status, text } = await gateway.visit(operator, `${LIST}/lookup`, {
+    form: { apiKey: wrong },
+  })
+  expect(status).toBe(422)
+  expect(text).not.toContain(wrong)
+})
+
+test('a secret in place of an id is neither shown nor searched for', async () => {
+  const { secret } = await create({ name: 'in a URL', subject: 'reporter' })
+  for (const path of [`${LIST}/${secret}`, `/-/console/callers?kind=key&value=${secret}`]) {
+    const { text } = await gateway.visit(operator, path)
+    expect(text).not.toContain(secret)
+  }
+  expect(JSON.stringify(gateway.events)).not.toContain(secret)
+})
+
+test('a rotation ends the old secret, and a disabled key is valid nowhere', async () => {
+  const { id, secret } = await create({ name: 'rotated', subject: 'reporter' })
+  const rotated = await act('rotateApiKey', { id, graceSeconds: '0' })
+  const next = secretIn(rotated.text)
+  expect((await callWith(secret, '/orders')).status).toBe(401)
+  expect((await callWith(next, '/orders')).status).toBe(200)
+  expect((await act('disableApiKey', { id })).status).toBe(303)
+  expect((await callWith(next, '/orders')).status).toBe(401)
+  const { text } = await gateway.visit(operator, `${LIST}/${id}`)
+  expect(text).toContain('revoked by olga')
+})
+
+test('an expiry and a plan of a key change, and the page shows what remains', async () => {
+  const { id, secret } = await create({ name: 'metered', subject: 'metered' })
+  await callWith(secret, '/metered')
+  await callWith(secret, '/metered')
+  expect((await gateway.visit(operator, `${LIST}/${id}`)).text).toContain('48 of 50')
+  expect((await act('planApiKey', { id, plan: 'pro' })).status).toBe(303)
+  expect((await act('expireApiKey', { id, days: '30' })).status).toBe(303)
+  const { text } = await gateway.visit(operator, `${LIST}/${id}`)
+  expect(text).toContain('4,998 of 5,000')
+  expect(text).toMatch(/<dt>Plan<\/dt><dd>pro<\/dd>/)
+  expect(text).not.toContain('<dt>Expires</dt><dd>never</dd>')
+  expect((await gateway.visit(operator, `${LIST}/${id}`)).text).toContain('4,998 of 5,000')
+})
+
+test('a tenant gets a plan, which its keys have', async () => {
+  const { id } = await create({ name: 'of acme', subject: 'worker', tenant: 'acme' })
+  expect((await act('assignPlan', { by: 'tenant', value: 'acme', plan: 'pro' })).status).toBe(303)
+  expect((await gateway.visit(operator, LIST)).text).toContain('acme')
+  expect((await gateway.visit(operator, `${LIST}/${id}`)).text).toContain('5,000 of 5,000')
+})
+
+test('an operator of a tenant sees, finds and changes only keys of the tenant', async () => {
+  const own = await create({ name: 'key-of-acme', subject: 'a', tenant: 'acme' })
+  const other = await create({ name: 'key-of-globex', subject: 'b', tenant: 'globex' })
+  const person = { subject: 'tina', roles: ['operator'], tenant: 'acme' }
+  const tina = await gateway.cookieOf(person)
+  const { text } = await gateway.visit(tina, LIST)
+  expect(text).toContain('key-of-acme')
+  expect(text).not.toContain('key-of-globex')
+  expect((await gateway.visit(tina, `${LIST}/${own.id}`)).status).toBe(200)
+  expect((await gateway.visit(tina, `${LIST}/${other.id}`)).status).toBe(404)
+  const form = { apiKey: other.secret }
+  expect((await gateway.visit(tina, `${LIST}/lookup`, { form })).status).toBe(404)
+  expect((await act('rotateApiKey', { id: other.id, graceSeconds: '0' }, tina)).status).toBe(404)
+  expect((await callWith(other.secret, '/orders')).status).toBe(200)
+})

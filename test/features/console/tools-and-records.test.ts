@@ -1,0 +1,161 @@
+/** The pages of limits, relations, MCP servers, keys and the audit chain: what people see and change. */
+import { v7 } from 'uuid'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { anEvent } from '../../audit/event.ts'
+import { ISSUER } from '../../harness/issuer.ts'
+import { APPROVED_TOOL, startConsole } from './gateway.ts'
+
+let gateway: Awaited<ReturnType<typeof startConsole>>
+let operator: string
+beforeAll(async () => {
+  gateway = await startConsole()
+  operator = await gateway.cookieOf({ roles: ['operator'], name: 'Olga Example' })
+})
+afterAll(() => gateway?.close())
+
+const show = async (path: string, cookie = operator) =>
+  (await gateway.visit(cookie, `/-/console${path}`)).text
+
+async function act(action: string, values: Record<string, string>, cookie = operator) {
+  const form = { action, reason: 'for the test', back: '/-/console', ...values }
+  const { status, text, headers } = await gateway.visit(cookie, '/-/console/actions', { form })
+  return { status, text, location: headers.get('location') ?? '' }
+}
+
+const query = async (path: string, form: Record<string, string>, cookie = operator) =>
+  (await gateway.visit(cookie, `/-/console${path}`, { form })).text
+
+/** The id in the form that has this action. */
+const idIn = (text: string, action: string) =>
+  new RegExp(`value="${action}">.*?name="id" value="([0-9a-f-]{36})"`, 's').exec(text)?.[1] ?? ''
+
+test('a tenant gets a limit of its own, and loses it', async () => {
+  const limit = { limit: 'tenants', value: 'acme', requests: '200' }
+  expect((await act('createLimitOverride', limit)).status).toBe(303)
+  const text = await show('/limits')
+  expect(text).toContain('<td>200</td>')
+  expect(text).toContain('Olga Example (olga)')
+  const id = idIn(text, 'deleteLimitOverride')
+  expect((await act('deleteLimitOverride', { id })).status).toBe(303)
+  expect(await show('/limits')).not.toContain('<td>200</td>')
+})
+
+test('a ban is listed with its reason and the name of the person, and lifted', async () => {
+  const ban = { kind: 'subject', value: 'mallory', seconds: '600' }
+  expect((await act('createBan', ban)).status).toBe(303)
+  const text = await show('/limits')
+  expect(text).toContain('<td>mallory</td>')
+  expect(text).toContain('for the test')
+  expect((await act('deleteBan', { id: idIn(text, 'deleteBan') })).status).toBe(303)
+  expect(await show('/limits')).not.toContain('<td>mallory</td>')
+  expect(gateway.events.at(-2)).toMatchObject({
+    change: { action: 'ban.delete' },
+    fields: { operator: 'Olga Example', reason: 'for the test' },
+  })
+})
+
+test('relations are written, checked, expanded, and searched for everybody who has one', async () => {
+  const tuples = [
+    ['folder:1', 'viewer', 'user:alice'],
+    ['folder:1', 'viewer', 'user:mallory'],
+    ['folder:1', 'banned', 'user:mallory'],
+    ['folder:1', 'editor', 'group:staff#member'],
+    ['group:staff', 'member', 'user:bob'],
+  ] as const
+  for (const [object, relation, subject] of tuples)
+    expect((await act('writeRelation', { object, relation, subject })).status).toBe(303)
+  expect(await show('/relations?object=folder:1')).toContain('group:staff#member')
+  const question = { object: 'folder:1', relation: 'viewer' }
+  expect(await query('/relations/check', { ...question, subject: 'user:bob' })).toContain(
+    '<h1>Yes</h1>',
+  )
+  expect(await query('/relations/check', { ...question, subject: 'user:mallory' })).toContain(
+    '<h1>No</h1>',
+  )
+  expect(await query('/relations/expand', question)).toContain('except')
+  const who = await query('/relations/who', question)
+  expect(who).toContain('<td>user:alice</td>')
+  expect(who).toContain('<td>user:bob</td>')
+  expect(who).not.toContain('<td>user:mallory</td>')
+  const [object, relation, subject] = tuples[4]
+  expect((await act('deleteRelation', { object, relation, subject })).status).toBe(303)
+  expect(await query('/relations/who', question)).not.toContain('<td>user:bob</td>')
+})
+
+test('an operator of a tenant sees only relations of the tenant', async () => {
+  const tuple = { object: 'folder:9', relation: 'viewer', subject: 'user:gina' }
+  await act('writeRelation', { ...tuple, tenant: 'globex' })
+  const tina = await gateway.cookieOf({ subject: 'tina', roles: ['operator'], tenant: 'acme' })
+  expect(await show('/relations', tina)).not.toContain('user:gina')
+  const refused = await gateway.visit(tina, '/-/console/relations?tenant=globex')
+  expect(refused.status).toBe(403)
+  const form = { object: 'folder:9', relation: 'viewer', tenant: 'globex' }
+  expect(await query('/relations/who', form, tina)).not.toContain('<td>user:gina</td>')
+})
+
+test('a changed tool is shown, approved, and withdrawn again', async () => {
+  expect(await gateway.listTools()).toEqual(['list_shelves'])
+  expect(await show('/mcp')).toContain('No tool has another definition')
+  gateway.changeTool({ ...APPROVED_TOOL, description: 'Lists all shelves.' })
+  expect(await gateway.listTools()).toEqual([])
+  const text = await show('/mcp')
+  expect(text).toContain('Lists all shelves.')
+  const tool = { server: '/mcp', tool: 'list_shelves' }
+  const hash = /name="hash" value="([^"]+)"/.exec(text)?.[1] ?? ''
+  const other = await act('approveMcpTool', { ...tool, hash: `sha256-${'A'.repeat(43)}` })
+  expect(other.status).toBe(422)
+  expect((await act('approveMcpTool', { ...tool, hash })).status).toBe(303)
+  expect(gateway.events.at(-1)).toMatchObject({
+    change: { action: 'mcp-tool.approve', target: `/mcp list_shelves ${hash}` },
+    fields: { operator: 'Olga Example', reason: 'for the test' },
+  })
+  expect(await show('/mcp')).toContain('No tool has another definition')
+  expect(await gateway.another().listTools()).toEqual(['list_shelves'])
+  expect((await act('withdrawMcpApproval', tool)).status).toBe(303)
+  expect(await gateway.another().listTools()).toEqual([])
+  expect((await act('withdrawMcpApproval', tool)).status).toBe(404)
+})
+
+test('an operator of a tenant neither sees nor approves tools', async () => {
+  const tina = await gateway.cookieOf({ subject: 'tina', roles: ['operator'], tenant: 'acme' })
+  expect((await gateway.visit(tina, '/-/console/mcp')).status).toBe(403)
+  const form = { server: '/mcp', tool: 'list_shelves', hash: `sha256-${'A'.repeat(43)}` }
+  expect((await act('approveMcpTool', form, tina)).status).toBe(403)
+})
+
+test('the keys of the gateway and the issuers have their state', async () => {
+  const text = await show('/keys')
+  expect(text).toContain('active')
+  expect(text).toContain(ISSUER)
+})
+
+test('the chain is verified and exported, and a change of it is found', async () => {
+  const time = new Date().toISOString()
+  for (const subject of ['ada', 'bea'])
+    await gateway.store([
+      anEvent({ id: v7(), time, requestId: v7(), actor: { ...anEvent().actor, subject } }),
+    ])
+  expect(await show('/audit')).toContain('>Verified</strong>')
+  const { headers, text } = await gateway.visit(operator, '/-/console/audit/export')
+  expect(headers.get('content-disposition')).toMatch(/attachment; filename="\d{15}-\d{15}.ndjson"/)
+  expect(text.split('\n').map((line) => Object.keys(JSON.parse(line || '{}')))).toContainEqual([
+    'block',
+  ])
+  await gateway.db.prepare("UPDATE audit_blocks SET hash = 'changed' WHERE first_seq = 1").run()
+  expect(await show('/audit')).toContain('>Not verified</strong> The events 1 to 1 were changed.')
+})
+
+test('a person is erased, and the page has the state and not the person', async () => {
+  const { status, location } = await act('createErasure', { subject: 'ada', issuer: ISSUER })
+  expect(status).toBe(303)
+  expect(location).toMatch(/^\/-\/console\/audit\?erasure=/)
+  const text = await show(location.slice('/-/console'.length))
+  expect(text).toContain('pending')
+  expect(text).not.toContain('<dd>ada</dd>')
+})
+
+test('an operator of a tenant does not read the chain of all tenants', async () => {
+  const tina = await gateway.cookieOf({ subject: 'tina', roles: ['operator'], tenant: 'acme' })
+  expect(await show('/audit', tina)).not.toContain('Verified')
+  expect((await gateway.visit(tina, '/-/console/audit/export')).status).toBe(403)
+})
