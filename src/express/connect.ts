@@ -49,6 +49,7 @@ export interface NodeRequest extends ConnectRequest {
     readonly remoteAddress?: string
     readonly encrypted?: boolean
   }
+  read?(size?: number): unknown
   push?(chunk: Uint8Array | string | null, encoding?: string): boolean
   destroy?(): unknown
   [Symbol.asyncIterator]?(): AsyncIterator<Uint8Array | string>

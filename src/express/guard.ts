@@ -22,7 +22,7 @@ import type {
   NodeResponse,
 } from './connect.ts'
 import { declarationsAhead } from './look-ahead.ts'
-import { hasBody, isBodyLost, limitUnread, requestOf } from './request.ts'
+import { hasBody, isBodyLost, isRewritten, isTooLong, limitUnread, requestOf } from './request.ts'
 import { send, sentResponse, watchWith } from './responses.ts'
 
 /** What the guard adds to a request. */
@@ -103,8 +103,8 @@ interface State {
   readonly guarded: Guarded
   /** The declarations with limits that are counted already. */
   readonly planned: ReadonlySet<Declaration>
-  /** The largest body, for readers other than the guard. */
-  maxBytes: number
+  /** The declarations of the guards that the request has reached. */
+  readonly entered: Declaration[]
   /** Refuses the request: the stages see the error, and its response is sent. */
   refuse(error: Error): void
 }
@@ -177,7 +177,7 @@ export function portcullis<
           c,
           guarded,
           planned: new Set(demand.declarations),
-          maxBytes: guarded.maxBodyBytes(demand.declarations),
+          entered: [],
           refuse(error) {
             if (isComplete) return
             isOfApp = false
@@ -216,11 +216,14 @@ export function portcullis<
 
   /** Applies the declaration of a route to a request that is admitted. */
   async function enter(state: State, declaration: Declaration, req: NodeRequest): Promise<void> {
-    const { c, guarded, planned } = state
-    const { input, maxBodyBytes, text } = declaration
+    const { c, guarded, planned, entered } = state
+    const { input, text } = declaration
     if (input.body !== undefined && isBodyLost(req))
       throw new OutOfOrder(`${text}: the body was read before the guard, and is not in req.body`)
-    if (maxBodyBytes !== undefined) state.maxBytes = maxBodyBytes
+    entered.push(declaration)
+    const maxBytes = maxBytesOf(state, req)
+    // The URL was rewritten after the look ahead.
+    if (isTooLong(req, maxBytes)) throw new Denied({ code: 'payload_too_large', maxBytes })
     setParams(c, (req.params ?? {}) as Readonly<Record<string, unknown>>)
     setRoute(c, req)
     await guarded.access(declaration, planned.has(declaration))(c, async () => {})
@@ -326,13 +329,24 @@ function checkMessage(c: Context, next: () => Promise<void>): Promise<void> {
   return next()
 }
 
+/**
+ * Returns the largest body, for readers other than the guard: that of the guards that the request has reached, or
+ * else of those ahead of it. Once the app has rewritten the URL, these are not ahead any more.
+ */
+function maxBytesOf({ guarded, planned, entered }: State, req: NodeRequest): number {
+  const areAhead = !isRewritten(req) && entered.every((each) => planned.has(each))
+  return guarded.maxBodyBytes(areAhead ? [...planned] : entered)
+}
+
 /** Limits a body that the handlers of the app read. Returns false if the request was refused. */
 function limitRest(state: State, req: NodeRequest): boolean {
-  return limitUnread(
-    req,
-    () => state.maxBytes,
-    () => state.refuse(new Denied({ code: 'payload_too_large', maxBytes: state.maxBytes })),
-  )
+  const { guarded, planned } = state
+  const maxBytes = () => maxBytesOf(state, req)
+  return limitUnread(req, {
+    maxBytes,
+    mayFall: guarded.maxBodyBytes([...planned]) > guarded.maxBodyBytes([]),
+    onExcess: () => state.refuse(new Denied({ code: 'payload_too_large', maxBytes: maxBytes() })),
+  })
 }
 
 /**

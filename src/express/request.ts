@@ -73,6 +73,7 @@ function bodyOf(req: NodeRequest): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
+        if (discarded.has(req)) return controller.close()
         if (chunks === undefined && req.readableDidRead === true) {
           const bytes = bytesOf(req.body)
           if (bytes.byteLength > 0) controller.enqueue(bytes)
@@ -95,30 +96,55 @@ function bytesOf(body: unknown): Uint8Array {
   return encoder.encode(typeof body === 'string' ? body : (JSON.stringify(body) ?? ''))
 }
 
+/** Requests with a body that was too large for what read it. */
+const discarded = new WeakSet<object>()
+
+/** Reports whether the announced body exceeds `maxBytes`. Then nothing reads it any more. */
+export function isTooLong(req: NodeRequest, maxBytes: number): boolean {
+  const isOver = Number(req.headers['content-length'] ?? 0) > maxBytes
+  if (isOver) discarded.add(req)
+  return isOver
+}
+
 /**
- * Calls `onExcess` when a body without a length has more than `maxBytes()`, whatever reads it. The rest
- * is discarded. Returns whether what has arrived is within the limit. Node itself ends a body at its
- * `Content-Length`, which the guard has checked.
+ * Calls `onExcess` when a body has more than `maxBytes()`, whatever reads it. The rest is discarded. Returns
+ * whether what has arrived is within the limit. Node itself ends a body at its `Content-Length`, which the
+ * guard has checked: such a body is limited only if the limit may fall (`mayFall`).
  */
-export function limitUnread(
-  req: NodeRequest,
-  maxBytes: () => number,
-  onExcess: () => void,
-): boolean {
-  const { push } = req
+export function limitUnread(req: NodeRequest, { maxBytes, mayFall, onExcess }: BodyLimit): boolean {
+  const { push, read } = req
   const { 'content-length': length, 'transfer-encoding': coding } = req.headers
-  const hasLength = length !== undefined && coding === undefined
-  if (push === undefined || hasLength || !hasBody(req)) return true
-  let bytes = req.readableLength ?? 0
-  let isOver = bytes > maxBytes()
-  if (isOver) onExcess()
-  req.push = function limited(chunk, encoding) {
-    if (isOver) return true
-    bytes += chunk?.length ?? 0
-    if (bytes <= maxBytes()) return push.call(req, chunk, encoding)
-    isOver = true
+  const announced = length !== undefined && coding === undefined ? Number(length) : undefined
+  if (push === undefined || !hasBody(req) || (announced !== undefined && !mayFall)) return true
+  let bytes = Math.max(announced ?? 0, req.readableLength ?? 0)
+  const isOver = (): boolean => {
+    if (discarded.has(req)) return true
+    if (bytes <= maxBytes()) return false
+    discarded.add(req)
     onExcess()
     return true
   }
-  return !isOver
+  req.push = function limited(chunk, encoding) {
+    if (announced === undefined) bytes += chunk?.length ?? 0
+    return isOver() || push.call(req, chunk, encoding)
+  }
+  // What has arrived under a larger limit is in a buffer.
+  if (mayFall && read !== undefined) req.read = (size) => (isOver() ? null : read.call(req, size))
+  return !isOver()
 }
+
+interface BodyLimit {
+  /** The limit of the route that the request is for now. */
+  readonly maxBytes: () => number
+  /** Whether the limit can become smaller than now, because an app can rewrite the URL. */
+  readonly mayFall: boolean
+  readonly onExcess: () => void
+}
+
+/** Reports whether the app has rewritten the URL, beyond what a mounted router removes from it. */
+export function isRewritten({ originalUrl, baseUrl = '', url = '' }: NodeRequest): boolean {
+  return originalUrl !== undefined && pathOf(originalUrl) !== pathOf(baseUrl + url)
+}
+
+/** Express adds a slash to the URL in a mounted router. */
+const pathOf = (url: string): string => (url.split('?', 1)[0] ?? '').replace(/\/+$/, '')

@@ -1,5 +1,5 @@
 /** `portcullis/express` over real servers: order of handlers, bodies, addresses, errors, open responses. */
-import express, { type Application, type ErrorHandler } from 'express'
+import express, { type Application, type ErrorHandler, type Handler } from 'express'
 import express4 from 'express4'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import * as z from 'zod'
@@ -238,6 +238,50 @@ describe.each([
       for (const path of ['/handle', '/route', '/notes'])
         expect((await request(path, { headers })).status, path).toBe(500)
       expect(reached).toEqual([])
+    },
+  )
+
+  test.each(['before', 'after'] as const)(
+    'a larger limit of another route does not count once the URL is rewritten (parser %s)',
+    async (parser) => {
+      const reached: string[] = []
+      const { request } = await serve(
+        make,
+        (app, guard) => {
+          app.use(guard)
+          app.use((req, _res, next) => {
+            const to = req.headers['x-to']
+            if (typeof to === 'string') req.url = to
+            next()
+          })
+          if (parser === 'before') app.use(make.json())
+          const answer: Handler = (req, res) => {
+            reached.push(req.url ?? '')
+            res.json(null)
+          }
+          const router = make.Router()
+          router.post('/', guard.require('notes:write').maxBodyBytes(1_000), make.json(), answer)
+          app.use('/uploads', router)
+          app.post('/notes', guard.require('notes:write'), make.json(), answer)
+          app.post('/open', make.json(), answer)
+        },
+        { maxBodyBytes: 50 },
+      )
+      const text = JSON.stringify(['a'.repeat(200)])
+      const send = async (path: string, to?: string, small = false) => {
+        const sent = small ? '[]' : text
+        const init = json(sent, { ...headers, ...(to === undefined ? {} : { 'x-to': to }) })
+        const body = new Blob([sent]).stream()
+        const whole = await request(path, init)
+        const inParts = await request(path, { ...init, body, duplex: 'half' } as RequestInit)
+        return [whole.status, inParts.status]
+      }
+      for (const to of ['/notes', '/open', '/open?a=b'])
+        expect(await send('/uploads', to), to).toEqual([413, 413])
+      expect(reached).toEqual([])
+      expect(await send('/uploads', '/open', true)).toEqual([200, 200])
+      for (const path of ['/uploads', '/uploads/', '/uploads?a=b'])
+        expect(await send(path), path).toEqual([200, 200])
     },
   )
 
