@@ -35,9 +35,8 @@ export function createBuilds<Bindings extends object>(
   const fixed = typeof options === 'function' ? undefined : create(options)
   /** The newest first, and no fewer than `onceForEach` keeps. */
   const built: Guarded[] = fixed === undefined ? [] : [fixed]
-  /** Whether there was a request: a route that is added after it is not the last one. */
+  /** Whether there was a request. */
   let isServing = false
-  let isLate = false
 
   return {
     declarationOf,
@@ -46,8 +45,7 @@ export function createBuilds<Bindings extends object>(
       if (fixed !== undefined) return { guarded: fixed }
       try {
         const guarded = create(optionsFor(options, env))
-        for (const declaration of declarations.values()) guarded.declare(declaration)
-        if (isLate) guarded.expectMore()
+        for (const declaration of declarations.values()) guarded.declare(declaration, false)
         built.unshift(guarded)
         built.length = Math.min(built.length, MAX_BUILT)
         return { guarded }
@@ -56,11 +54,8 @@ export function createBuilds<Bindings extends object>(
       }
     },
     add(handler, declaration) {
-      for (const guarded of built) guarded.declare(declaration)
+      for (const guarded of built) guarded.declare(declaration, isServing)
       declarations.set(handler, declaration)
-      if (!isServing || isLate) return
-      isLate = true
-      for (const guarded of built) guarded.expectMore()
     },
   }
 }

@@ -70,10 +70,11 @@ export interface Guarded {
   readonly admit: MiddlewareHandler
   /** Returns the stages that a route declares, after the admission. */
   access(declaration: Declaration, isPlanned: boolean): MiddlewareHandler
-  /** Adds a route. Throws `Misconfigured` if it names a limit that the options do not have. */
-  declare(declaration: Declaration): void
-  /** Reports that the app has routes that are not declared yet: then every scope narrows. */
-  expectMore(): void
+  /**
+   * Adds a route. Throws `Misconfigured` if it names a limit that the options do not have. `isLate`: there was a
+   * request. Then it also throws for a permission by which the scopes of that request were not judged.
+   */
+  declare(declaration: Declaration, isLate: boolean): void
   /** Returns the largest body of a request with these declarations. */
   maxBodyBytes(declarations: readonly Declaration[]): number
   /** Milliseconds since the epoch. */
@@ -94,6 +95,10 @@ interface GuardedVariables {
   'portcullis.guard': GuardState
   caller: Principal | null
 }
+
+const DECLARED_LATE =
+  'there was a request before, and scopes of its token were judged without this permission; ' +
+  'load the module at the start, or set lateRoutes: true'
 
 /**
  * Builds the services and the stages from the options. Throws one `Misconfigured` with all mistakes
@@ -123,10 +128,13 @@ export function createGuarded(
     now,
   })
   const services = { ...built, maxTokenBytes }
-  const expectMore = () => services.authorizer.expectMore(PERMISSION)
-  if (framework.loadsLate === true) expectMore()
+  const loadsLate = framework.loadsLate === true || options.lateRoutes === true
+  if (loadsLate) services.authorizer.expectMore(PERMISSION)
   /** Undefined: without roles, every permission is one of scopes. */
   const ofRoles = roles.size === 0 ? undefined : permissionSet([...roles.values()].flat())
+  const named = permissionSet([...roles.values()].flat().filter((pattern) => pattern !== '*'))
+  /** Permissions of routes. */
+  const declared = new Set<string>()
   /** Permissions that were logged because no role grants them. */
   const warned = new Set<string>()
   const limits = nameLimits(options.limits ?? {})
@@ -278,10 +286,14 @@ export function createGuarded(
       }
       return access
     },
-    declare({ text, permission, limits: names }) {
+    declare({ text, permission, limits: names }, isLate) {
       const mistakes = unknownLimits(names)
       if (mistakes.length > 0) throw new Misconfigured(text, mistakes)
       if (permission === undefined) return
+      const isNew = !declared.has(permission.name) && !named.covers(permission.name)
+      if (isLate && isNew && !loadsLate && ofRoles !== undefined)
+        throw new Misconfigured(text, [DECLARED_LATE])
+      declared.add(permission.name)
       // Before the first request: the permissions decide what a scope means.
       services.authorizer.declare?.([permission.name])
       if (ofRoles === undefined || ofRoles.covers(permission.name) || warned.has(permission.name))
@@ -289,7 +301,6 @@ export function createGuarded(
       warned.add(permission.name)
       console.warn(`${text}: no role of the options grants it; only scopes of a token can`)
     },
-    expectMore,
     maxBodyBytes: maxBytesOf,
     now,
     onError,

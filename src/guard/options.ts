@@ -80,6 +80,12 @@ export interface GuardOptions<
   readonly recheckSeconds?: number
   /** A check that fails is repeated for this many seconds, 0 to 3,600, and then ends the response. Default 10. */
   readonly recheckGraceSeconds?: number
+  /**
+   * Modules declare routes after the first request, as with `import()` in a handler. Every scope with the form
+   * of a permission then narrows the roles of a token, because any of them may be a permission of such a
+   * route. Default false: a late route with a new permission throws `Misconfigured`. `portcullis/fetch`: always true.
+   */
+  readonly lateRoutes?: boolean
   /** The largest body, unless a route has its own limit. Default 1 MiB. */
   readonly maxBodyBytes?: number
   /** Requests that may wait in one isolate; more are refused at once. Default 1,000. */

@@ -64,6 +64,7 @@ const guardOptions = z.strictObject(
     revocation: z.optional(revocationSchema),
     recheckSeconds: z.optional(recheckSecondsSchema),
     recheckGraceSeconds: z.optional(recheckSecondsSchema),
+    lateRoutes: z.optional(z.boolean()),
     maxBodyBytes: z.optional(maxBodyBytesSchema),
     maxConcurrentRequests: z.optional(maxConcurrentRequestsSchema),
     maxTokenBytes: z.optional(maxTokenBytesSchema),

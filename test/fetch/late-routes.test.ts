@@ -1,8 +1,6 @@
 /** Guards of modules that a framework loads late: Next loads a `route.ts` with its first request. */
-import { Hono } from 'hono'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type GuardOptions, portcullis } from '../../src/fetch/index.ts'
-import { portcullis as ofHono } from '../../src/hono/index.ts'
 import { type Surroundings, surroundings } from '../hono/app.ts'
 
 let given: Surroundings
@@ -51,21 +49,6 @@ test('scopes that no permission can have as a name do not narrow', async () => {
   for (const scope of ['openid profile email', 'https://idp.example/userinfo.email', ''])
     expect((await read(await requestWith(scope))).status, scope).toBe(200)
 })
-
-test.each(isFunction)(
-  'with %s, every scope of a Hono app narrows after a late declaration',
-  async (_, ofFunction) => {
-    const options = { ...given.options, ...ADMIN }
-    const guard = ofHono<object, string, string>(ofFunction ? () => options : options)
-    const app = new Hono()
-      .use(guard)
-      .get('/early', guard.require('notes:delete'), (c) => c.text('early'))
-    const call = async () => app.request(await requestWith('notes:read', 'http://localhost/early'))
-    expect((await call()).status).toBe(200)
-    guard.require('notes:list')
-    expect((await call()).status).toBe(403)
-  },
-)
 
 test.each(isFunction)(
   'with %s, a late module that names an unknown limit does not load',
