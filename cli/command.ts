@@ -6,6 +6,7 @@ import { createOutput, type Output } from './output.ts'
 
 export interface CommonOptions extends ConnectionOptions {
   readonly json?: boolean
+  readonly wide?: boolean
 }
 
 export interface Description {
@@ -40,9 +41,13 @@ export function offlineCommand(
     .addHelpText('after', `\nExamples:\n${lines}`)
 }
 
+/** Adds the option for tables that a terminal shows in fewer columns. */
+export const wide = (command: Command): Command =>
+  command.option('--wide', 'all columns on a terminal, uncut; a pipe always gets them')
+
 /** Adds the options that every list command has. */
 export function paged(command: Command): Command {
-  return command
+  return wide(command)
     .option('--limit <count>', 'largest number of entries, 1 to 200 (default: 50)', String)
     .option('--cursor <cursor>', 'continue after an earlier page')
 }
@@ -67,6 +72,6 @@ export function workWith(
 ): { readonly gateway: Gateway; readonly output: Output; readonly clientId: string } {
   const connection = readConnection(options, process.env, process.cwd())
   const { clientId } = connection
-  const output = createOutput(options.json ?? false)
+  const output = createOutput(options.json ?? false, options.wide)
   return { gateway: createGateway(connection, signal), output, clientId }
 }

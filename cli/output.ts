@@ -1,4 +1,6 @@
 /** Writes results, remarks and failures. */
+
+import { compactTable } from './compact.ts'
 import type { Failure } from './failure.ts'
 import { styleFor } from './terminal.ts'
 import { duration, record, type Style, table, visible, visibleJson } from './text.ts'
@@ -22,12 +24,16 @@ export interface Output {
     what: string,
     orElse?: string,
   ): void
+  /** Formats rows for the terminal; every column in a file or a pipe. See `compact.ts`. */
+  fitted(rows: readonly object[], columns: readonly string[]): string
   /** Writes a remark for people. Does nothing with `--json`. */
   remark(text: string): void
 }
 
-export function createOutput(json: boolean): Output {
-  const style = styleFor(process.stdout)
+/** `wide`: tables have every column, and are not fitted to the terminal. */
+export function createOutput(json: boolean, wide = false): Output {
+  const own = styleFor(process.stdout)
+  const style = wide ? { ...own, width: Number.POSITIVE_INFINITY } : own
   const { dim } = styleFor(process.stderr).colors
   function result(answer: unknown, text: string): void {
     process.stdout.write(`${json ? visibleJson(answer) : text}\n`)
@@ -35,13 +41,24 @@ export function createOutput(json: boolean): Output {
   function remark(text: string): void {
     if (!json) process.stderr.write(`${dim(visible(text))}\n`)
   }
+  function listed(rows: readonly object[], columns: readonly string[], what: string): string {
+    if (!Number.isFinite(style.width)) return table(rows, columns, style)
+    return `${rows.length} ${what}\n${fitted(rows, columns)}`
+  }
+  function fitted(rows: readonly object[], columns: readonly string[]): string {
+    if (json || !Number.isFinite(style.width)) return table(rows, columns, style)
+    const { text, hidden } = compactTable(rows, columns, style)
+    if (hidden.length > 0) remark(`Not shown: ${hidden.join(', ')}. --wide shows every column.`)
+    return text
+  }
   return {
     style,
     result,
     remark,
+    fitted,
     thing: (answer) => result(answer, record(answer, style)),
     list(answer, rows, columns, what, orElse) {
-      if (json || rows.length > 0) result(answer, table(rows, columns, style))
+      if (json || rows.length > 0) result(answer, json ? '' : listed(rows, columns, what))
       else remark([`No ${what}.`, orElse].filter(Boolean).join(' '))
       if (answer.cursor !== undefined) remark(`More entries: --cursor ${answer.cursor}`)
     },

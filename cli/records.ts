@@ -10,7 +10,6 @@ import {
   pageQuery,
   workWith,
 } from './command.ts'
-import { table } from './text.ts'
 
 type Page = Readonly<Record<string, unknown>> & { readonly cursor?: string }
 
@@ -54,8 +53,10 @@ export function addListing(
       return
     }
     const rows = (page[first.member] as readonly object[]).map(first.rowOf)
-    const texts = [table(rows, first.columns, output.style)]
-    if (records.length > 0) texts.push(table(records, columns, output.style))
+    const texts = [output.fitted(rows, first.columns)]
+    if (records.length > 0) texts.push(output.fitted(records, columns))
+    if (Number.isFinite(output.style.width))
+      texts.unshift(`${rows.length} ${first.member}, ${records.length} ${what}`)
     output.result(page, texts.join('\n\n'))
     if (page.cursor !== undefined) output.remark(`More entries: --cursor ${page.cursor}`)
   })

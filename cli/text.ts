@@ -80,9 +80,19 @@ const PAINTS: Readonly<
   level: { ok: 'green', warning: 'yellow', error: 'red', 'not checked': 'dim' },
 }
 
+/** Returns the color of the status of a response. */
+const colorOfStatus = (text: string) =>
+  /^[23]\d\d$/.test(text)
+    ? 'green'
+    : /^4\d\d$/.test(text)
+      ? 'red'
+      : /^5\d\d$/.test(text)
+        ? 'yellow'
+        : undefined
+
 /** Colors the text of a cell by the name of its member. */
 function painted(name: string, text: string, { colors }: Style): string {
-  const color = PAINTS[name]?.[text]
+  const color = PAINTS[name]?.[text] ?? (name === 'status' ? colorOfStatus(text) : undefined)
   return color === undefined ? text : colors[color](text)
 }
 
@@ -159,7 +169,7 @@ export function record(value: object, style: Style = PLAIN): string {
 }
 
 /** Returns an own member of an object by name. `a.b` is member `b` of member `a`. */
-function memberOf(row: object, name: string): unknown {
+export function memberOf(row: object, name: string): unknown {
   return name
     .split('.')
     .reduce<unknown>(

@@ -1,11 +1,12 @@
 /** `portcullis audit tail`: prints audit events as they arrive. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
-import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
+import { type CommonOptions, onlineCommand, wide, workWith } from '../command.ts'
 import { Failure, UNDECIDED } from '../failure.ts'
 import type { Gateway } from '../gateway.ts'
 import { createTail, type EventPage, isReadOfTrail, type Tail, type TrailEvent } from '../tail.ts'
 import { headingLine, line } from '../text.ts'
+import { compactLine, isCompact } from './audit-compact.ts'
 import {
   EVENT_COLUMNS,
   EVENT_WIDTHS,
@@ -31,7 +32,7 @@ export function addTail(audit: Command): void {
       'Reads of the trail by the same client, such as those of this command, are printed with --route only:\n' +
       '--route /-/admin/audit.',
   )
-  filtered(tail).action(async (options: TailOptions) => {
+  wide(filtered(tail)).action(async (options: TailOptions) => {
     const stopped = new AbortController()
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopped.abort())
     try {
@@ -45,6 +46,7 @@ export function addTail(audit: Command): void {
 async function follow(options: TailOptions, signal: AbortSignal): Promise<void> {
   const { gateway, output, clientId } = workWith(options, signal)
   const isOwn = (event: TrailEvent) => options.route === undefined && isReadOfTrail(event, clientId)
+  const compact = isCompact(options, output)
   let tail: Tail | undefined
   let troubled = false
   let hasHeading = false
@@ -54,11 +56,16 @@ async function follow(options: TailOptions, signal: AbortSignal): Promise<void> 
       const events = await eventsSince(gateway, options, tail.since())
       if (troubled) process.stderr.write('portcullis: the gateway responds again\n')
       troubled = false
-      if (!hasHeading) output.remark(headingLine(EVENT_COLUMNS, EVENT_WIDTHS))
+      if (!hasHeading && !compact) output.remark(headingLine(EVENT_COLUMNS, EVENT_WIDTHS))
       hasHeading = true
       for (const event of tail.unseen(events)) {
         if (!isOwn(event))
-          output.result(event, line(event, EVENT_COLUMNS, EVENT_WIDTHS, output.style))
+          output.result(
+            event,
+            compact
+              ? compactLine(event, output.style)
+              : line(event, EVENT_COLUMNS, EVENT_WIDTHS, output.style),
+          )
       }
     } catch (error) {
       if (signal.aborted || !passes(error)) throw error

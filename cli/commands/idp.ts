@@ -3,8 +3,9 @@ import type { Command } from 'commander'
 import { authTimeText } from '../../src/identity-providers/auth-times.ts'
 import { PRESETS, type Preset, type PresetName } from '../../src/identity-providers/presets.ts'
 import { NOT_VERIFIED, SOURCES, type Source } from '../../src/identity-providers/sources.ts'
+import { withSuggestion } from '../../src/suggestions/did-you-mean.ts'
 import { repeated } from '../arguments.ts'
-import { type CommonOptions, offlineCommand } from '../command.ts'
+import { type CommonOptions, offlineCommand, wide } from '../command.ts'
 import { PRODUCTION } from '../deploy/environment.ts'
 import { usage } from '../failure.ts'
 import type { IdpDoctorOptions } from '../idp/configuration.ts'
@@ -31,17 +32,19 @@ export function addIdpCommands(program: Command): void {
   const idp = program
     .command('idp')
     .description('presets for identity providers, and a check of their tokens')
-  offlineCommand(idp, {
-    name: 'list',
-    does: 'list the presets',
-    examples: ['portcullis idp list'],
-  }).action((options: CommonOptions) => {
+  wide(
+    offlineCommand(idp, {
+      name: 'list',
+      does: 'list the presets',
+      examples: ['portcullis idp list'],
+    }),
+  ).action((options: CommonOptions) => {
     const presets = names().map((preset) => {
       const { name: provider, issuer, audience } = SOURCES[preset]
       return { preset, provider, issuer, audience }
     })
     const answer: { readonly presets: readonly object[]; readonly cursor?: string } = { presets }
-    createOutput(options.json ?? false).list(answer, presets, COLUMNS, 'presets')
+    createOutput(options.json ?? false, options.wide).list(answer, presets, COLUMNS, 'presets')
   })
   offlineCommand(idp, {
     name: 'show',
@@ -52,7 +55,10 @@ export function addIdpCommands(program: Command): void {
     .action((name: string, options: CommonOptions) => {
       const preset = names().find((known) => known === name)
       if (preset === undefined) {
-        throw usage(`${name}: unknown preset; the presets are ${names().join(', ')}`)
+        throw usage(
+          withSuggestion(`${name}: unknown preset`, name, names()) +
+            `; the presets are ${names().join(', ')}`,
+        )
       }
       const answer = shown(preset)
       createOutput(options.json ?? false).result(answer, textOf(answer))
@@ -78,6 +84,8 @@ function addDoctor(idp: Command): void {
     .option('--preset <name>', 'preset, instead of that of the entry')
     .option('--env <name>', 'environment, such as staging', PRODUCTION)
     .option('--values <file>', 'file with values (default: .portcullis/<env>.env)')
+    .option('--all', 'also show the checks that passed')
+    .option('--wide', 'lines longer than the terminal, instead of wrapped ones')
     .option('-y, --yes', 'fetch the keys of an issuer that only the token names')
     .addHelpText('after', DOCTOR_HELP)
     .action(async (subject: string, options: IdpDoctorOptions) => {

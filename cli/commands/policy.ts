@@ -103,6 +103,10 @@ function addMatrix(policy: Command): void {
         .choices(['table', 'markdown', 'html', 'json'])
         .default('table'),
     )
+    .option(
+      '--wide',
+      'names of all callers and whole limits on a terminal; a pipe always gets them',
+    )
     .addHelpText('after', MATRIX_HELP)
     .action(async (file: string | undefined, options: MatrixOptions) => {
       const { showMatrix } = await import('../policy-tools.ts')

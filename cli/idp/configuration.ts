@@ -23,6 +23,9 @@ export interface IdpDoctorOptions {
   readonly audience?: readonly string[]
   readonly preset?: string
   readonly yes?: boolean
+  readonly wide?: boolean
+  /** Whether checks that passed are shown. */
+  readonly all?: boolean
 }
 
 /** Returns the fields of an entry that options give. */

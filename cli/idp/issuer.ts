@@ -14,7 +14,6 @@ const WELL_KNOWN = /\/\.well-known\/(openid-configuration|oauth-authorization-se
 const ENDPOINTS = ['authorization', 'token', 'userinfo', 'introspection', 'revocation']
 
 export async function examineIssuer(argument: string, options: IdpDoctorOptions): Promise<void> {
-  const json = options.json ?? false
   const url = argument.replace(WELL_KNOWN, '')
   const entries = readEntries(options)
   const selected = selectEntry(url, undefined, entries, options)
@@ -34,7 +33,7 @@ export async function examineIssuer(argument: string, options: IdpDoctorOptions)
   if (config === undefined) {
     const remedy = 'Use the issuer as in iss of a token, or as in its metadata'
     found.push(...mistakes.map((one) => failed('issuer', url, textOf(one), { remedy })))
-    return report(found, undefined, '', json)
+    return report(found, undefined, '', options)
   }
   const keys = await keysOf(config)
   const named = keys.metadata?.issuer
@@ -52,7 +51,7 @@ export async function examineIssuer(argument: string, options: IdpDoctorOptions)
     ...endpoints(keys),
   )
   const suggestion = suggest({ ...selected.fields, issuer }, entry, corrected)
-  report(found, suggestion, `${issuer} can be used`, json)
+  report(found, suggestion, `${issuer} can be used`, options)
 }
 
 function algorithmsOf({ ring }: Keys): readonly string[] {

@@ -8,12 +8,19 @@ import type { Suggestion } from './suggestion.ts'
 
 const COLUMNS = ['level', 'check', 'seen', 'expected']
 
+export interface ReportOptions {
+  readonly json?: boolean
+  readonly wide?: boolean
+  /** Whether checks that passed are shown. */
+  readonly all?: boolean
+}
+
 /** Prints the checks and sets the exit code to 1 if one failed. `ok` is the first line if none did. */
 export function report(
   found: readonly Check[],
   suggestion: Suggestion | undefined,
   ok: string,
-  json: boolean,
+  { json = false, wide = false, all = false }: ReportOptions,
 ): void {
   const checks = byUrgency(found)
   const findings = checks.filter(({ mistake }) => mistake !== undefined)
@@ -27,12 +34,14 @@ export function report(
     checks: checks.map(({ change: _change, condition: _condition, ...check }) => check),
     suggestion: suggestion ?? null,
   }
-  const output = createOutput(json)
+  const output = createOutput(json, wide)
+  const shown = all ? checks : checks.filter(({ level }) => level !== 'ok')
+  const fine = checks.length - shown.length
   const { red, green, bold } = output.style.colors
   const lines = [
     isOk ? green(title) : red(title),
-    '',
-    table(checks, COLUMNS, output.style),
+    ...(shown.length === 0 ? [] : ['', table(shown, COLUMNS, output.style)]),
+    ...(fine === 0 ? [] : ['', `${counted(fine, 'check')} passed; --all shows them.`]),
     ...findings.flatMap((check) => ['', `${bold(titleOf(check))}.`, `  ${check.remedy}`]),
     ...(suggestion === undefined ? [] : ['', ...suggested(suggestion)]),
   ]

@@ -28,8 +28,7 @@ import {
 import { tokenChecks } from './token-checks.ts'
 
 export async function examineToken(token: string, options: IdpDoctorOptions): Promise<void> {
-  const json = options.json ?? false
-  const stop = (...checks: Check[]) => report(checks, undefined, '', json)
+  const stop = (...checks: Check[]) => report(checks, undefined, '', options)
   const entries = readEntries(options)
   const presented = presentedIn(token)
   if ('level' in presented) return stop(presented)
@@ -55,7 +54,7 @@ export async function examineToken(token: string, options: IdpDoctorOptions): Pr
   const comparison = { presented, fields, config, of, ring: keys.ring, nowMs }
   const checks = await diagnose(comparison, selected, keys)
   const all = [...invalid, ...checks.found]
-  report(all, checks.suggestion, `${of} accepts the token`, json)
+  report(all, checks.suggestion, `${of} accepts the token`, options)
 }
 
 const entryMistake = (mistake: string): Check =>

@@ -1,5 +1,6 @@
 /** One line of a terminal for each decision of a gateway. */
 import stringWidth from 'string-width'
+import { cut } from '../compact.ts'
 import { type Style, visible } from '../text.ts'
 
 /** The members that are shown of an audit event, as a Worker of `npm start` logs it. */
@@ -72,16 +73,5 @@ const callerOf = ({ subject, client }: Decision['actor']): string => subject ?? 
 
 const padded = (text: string, width: number): string =>
   text + ' '.repeat(Math.max(0, width - stringWidth(text)))
-
-/** Cuts the end of a text, and shows that. */
-function cut(text: string, width: number): string {
-  if (stringWidth(text) <= width) return text
-  let kept = ''
-  for (const character of text) {
-    if (stringWidth(kept + character) >= width) break
-    kept += character
-  }
-  return `${kept}…`
-}
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0)

@@ -256,9 +256,11 @@ describe('policy matrix', () => {
   test('is a table, Markdown, JSON, or a page of HTML without scripts', async () => {
     write('portcullis.config.ts', POLICY)
     const cells = 'refused | refused | refused | allowed'
-    expect((await run('matrix')).stdout).toMatch(
-      /^ROUTE +ANONYMOUS +NO ROLE +READER +ADMIN +RELATION/,
+    const { stdout: table } = await run('matrix')
+    expect(table).toMatch(
+      /^\d+ rows; may call: anonymous \d+, no role \d+, reader \d+, admin \d+\nROUTE +ANONYMOUS +NO ROLE +READER +ADMIN +RELATION/,
     )
+    expect(table).toMatch(/^DELETE \/orders\/:id +· +· +· +✓ /m)
     expect((await run('matrix', '--format', 'markdown')).stdout).toContain(
       `| DELETE /orders/:id | ${cells} |`,
     )
