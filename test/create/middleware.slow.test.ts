@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { IS_LONG } from '../harness/long.ts'
 import { type CreatedProject, createProject } from './project.ts'
 import { makeTarballs, type Tarballs } from './tarballs.ts'
 
@@ -9,7 +10,9 @@ describe('a middleware of npm create portcullis', () => {
 
   beforeAll(async () => {
     tarballs = await makeTarballs()
-    project = await createProject(tarballs, 'notes-app', '--kind', 'middleware')
+    // The project of the gateway installs the same tools.
+    const flags = ['--kind', 'middleware']
+    project = await createProject(tarballs, 'notes-app', { flags, linksTools: !IS_LONG })
     url = await project.start()
   }, 600_000)
 

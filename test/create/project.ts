@@ -1,6 +1,7 @@
 /** A project that `npm create portcullis` writes, and its processes. */
-import { mkdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, symlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { type Command, type Outcome, runIn } from '../dev/start/checkout.ts'
 import { descendantsOf } from '../dev/start/processes.ts'
 import { blocksOf } from '../docs/blocks.ts'
@@ -29,6 +30,13 @@ export interface CreatedProject {
   stop(): Promise<void>
 }
 
+export interface ProjectOptions {
+  /** The flags of `npm create`. Default: none. */
+  readonly flags?: readonly string[]
+  /** Uses the tools of this checkout instead of an installation of its `devDependencies`. Default: false. */
+  readonly linksTools?: boolean
+}
+
 /**
  * Creates a project in the new folder `name` with `npm create`, and installs its packages. The
  * package `portcullis` comes from the tarball.
@@ -36,7 +44,7 @@ export interface CreatedProject {
 export async function createProject(
   { folder, portcullis, createPortcullis }: Tarballs,
   name: string,
-  ...flags: readonly string[]
+  { flags = [], linksTools = false }: ProjectOptions = {},
 ): Promise<CreatedProject> {
   const parent = join(folder, `of-${name}`)
   const path = join(parent, name)
@@ -45,7 +53,9 @@ export async function createProject(
   await succeed(
     runIn(parent, [...create, 'create-portcullis', name, '--yes', ...flags], NPM_SETTINGS),
   )
-  await succeed(runIn(path, ['npm', 'install', portcullis], NPM_SETTINGS))
+  const omitted = linksTools ? ['--omit=dev'] : []
+  await succeed(runIn(path, ['npm', 'install', portcullis, ...omitted], NPM_SETTINGS))
+  if (linksTools) await linkTools(path)
   let started: Command | undefined
   let url = DOCUMENTED_URL
   const file = (name: string) => readFile(join(path, name), 'utf8')
@@ -86,6 +96,27 @@ export async function createProject(
       started?.child.kill('SIGTERM')
       await started?.ended
     },
+  }
+}
+
+/** Links the `devDependencies` of a project and their programs to those of this checkout. */
+async function linkTools(path: string): Promise<void> {
+  const { devDependencies } = JSON.parse(await readFile(join(path, 'package.json'), 'utf8')) as {
+    devDependencies: Readonly<Record<string, string>>
+  }
+  for (const name of Object.keys(devDependencies)) {
+    const from = join(ROOT, 'node_modules', name)
+    const to = join(path, 'node_modules', name)
+    // A peer of the package, which is installed.
+    if (existsSync(to)) continue
+    await mkdir(dirname(to), { recursive: true })
+    await symlink(from, to)
+    const { bin = {} } = JSON.parse(await readFile(join(from, 'package.json'), 'utf8')) as {
+      bin?: string | Readonly<Record<string, string>>
+    }
+    const programs = typeof bin === 'string' ? { [name]: bin } : bin
+    for (const [program, file] of Object.entries(programs))
+      await symlink(join(from, file), join(path, 'node_modules/.bin', program))
   }
 }
 
