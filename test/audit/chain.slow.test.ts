@@ -30,7 +30,7 @@ vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
 
 const keySet = JSON.stringify({ keys: [generateSigningJwk('audit-1')] })
 const seal = createCheckpointSealer(JSON.parse(keySet).keys)
-describeStores((start, isFirst) => {
+describeStores((start, { isFirst }) => {
   const tamperings = TAMPERINGS[isFirst ? 0 : 1]
   let redis: TestRedis
   let harness: AuditStores

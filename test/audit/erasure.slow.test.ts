@@ -35,7 +35,7 @@ const ALICE = 'alice@home.example'
 const keySet = JSON.stringify({ keys: [generateSigningJwk('audit-1')] })
 const keys = publicKeysIn(keySet)
 const seal = createCheckpointSealer(JSON.parse(keySet).keys)
-describeStores((start, isFirst) => {
+describeStores((start, { isFirst }) => {
   const tamperings = TAMPERINGS[isFirst ? 0 : 1]
   let redis: TestRedis
   let harness: AuditStores
