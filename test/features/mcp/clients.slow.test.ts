@@ -20,8 +20,7 @@ const DOCUMENT = join(import.meta.dirname, '../../../docs/design/mcp-transcripts
 const PYTHON_PARTS = /(?<=\n)## Python .*(?=\n$)/s
 
 const written: Transcript[] = []
-const python = installPython()
-afterAll(() => python?.remove())
+const python = await installPython()
 
 describe.each(ROWS)('%s, with the login at %s', (name, at, sdk) => {
   let login: Login

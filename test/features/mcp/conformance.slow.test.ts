@@ -125,19 +125,12 @@ describe('the reason of a refusal (403, 422, 429) reaches the model', () => {
   })
 
   test(`with ${PYTHON}`, async () => {
-    const python = installPython()
+    const python = await installPython()
     if (python === undefined) return
-    try {
-      const script = join(import.meta.dirname, 'conformance/reasons.py')
-      const { stdout: output } = await promisify(execFile)(python.interpreter, [
-        script,
-        gateway.url,
-      ])
-      const shown = JSON.parse(output) as Record<keyof typeof REASONS, string>
-      for (const [name, reason] of Object.entries(REASONS))
-        expect(shown[name as keyof typeof REASONS]).toContain(reason)
-    } finally {
-      python.remove()
-    }
+    const script = join(import.meta.dirname, 'conformance/reasons.py')
+    const { stdout } = await promisify(execFile)(python.interpreter, [script, gateway.url])
+    const shown = JSON.parse(stdout) as Record<keyof typeof REASONS, string>
+    for (const [name, reason] of Object.entries(REASONS))
+      expect(shown[name as keyof typeof REASONS]).toContain(reason)
   }, 200_000)
 })

@@ -1,9 +1,8 @@
 /** The official client for Python, in an environment of its own. */
 import { execFileSync, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { makeOnce } from '../../dev/start/artifact.ts'
 import { type Login, REDIRECT_URI } from './login.ts'
 import type { Exchange, Transcript } from './transcript.ts'
 
@@ -11,18 +10,21 @@ const PACKAGE = 'mcp==2.3.0'
 export const PYTHON = `Python ${PACKAGE.replace('==', ' ')}`
 const INSTALL_MS = 120_000
 
-/** Installs the client. Returns undefined if Python, pip or the registry is missing. */
-export function installPython() {
-  const folder = mkdtempSync(join(tmpdir(), 'mcp-python-'))
-  const remove = () => rmSync(folder, { recursive: true })
+/** Installs the client once for all tests. Returns undefined if Python, pip or the registry is missing. */
+export async function installPython(): Promise<{ readonly interpreter: string } | undefined> {
   const options = { timeout: INSTALL_MS, stdio: 'ignore' } as const
   try {
-    execFileSync('python3', ['-m', 'venv', folder], options)
-    execFileSync(join(folder, 'bin/pip'), ['install', '--quiet', PACKAGE], options)
-    return { interpreter: join(folder, 'bin/python'), remove }
+    const folder = await makeOnce({
+      name: `python-${PACKAGE}`,
+      inputs: [],
+      async make(draft) {
+        execFileSync('python3', ['-m', 'venv', draft], options)
+        execFileSync(join(draft, 'bin/pip'), ['install', '--quiet', PACKAGE], options)
+      },
+    })
+    return { interpreter: join(folder, 'bin/python') }
   } catch {
     console.info(`MCP: the client for Python is skipped, because pip cannot install ${PACKAGE}`)
-    remove()
     return undefined
   }
 }
