@@ -43,10 +43,14 @@ const HEAP = ['test/access/tokens/token-cache.test.ts', 'test/runtimes/node/relo
  */
 const LONG = [
   'test/features/operators/schemathesis.slow.test.ts',
+  'test/audit/blocks.slow.test.ts',
   'test/audit/chain.slow.test.ts',
   'test/audit/erasure.slow.test.ts',
   'test/bench/soak.test.ts',
   'test/cli/deploy/deploy.slow.test.ts',
+  'test/cli/operating.slow.test.ts',
+  'test/create/middleware.slow.test.ts',
+  'test/features/signals/gateways.slow.test.ts',
   'test/runtimes/node/transport-fuzz.slow.test.ts',
   'test/package/consumers.slow.test.ts',
 ]

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { usualOrLong } from '../harness/long.ts'
 import { type Credentials, type Operator, startOperator } from './operator.ts'
 
 let operator: Operator
@@ -263,13 +264,13 @@ describe('a client without the role of an operator', () => {
     }
   })
 
-  test('is refused by each command, and changes nothing', async () => {
+  test('is refused, whatever the command, and changes nothing', async () => {
     const reader = await operator.runJson<Credentials & Record<string, unknown>>(
       ...['clients', 'create', '--name', 'reader', '--role', 'reader'],
       ...['--grant', 'client_credentials'],
     )
     const id = randomUUID()
-    for (const command of [
+    const commands: readonly (readonly string[])[] = [
       ['token', 'mint', '--sub', 'erin', '--role', 'operator'],
       ['revoke', 'subject', 'erin'],
       ['revocations', 'list'],
@@ -295,7 +296,10 @@ describe('a client without the role of an operator', () => {
       ['audit', 'query'],
       ['audit', 'tail'],
       ['keys', 'list'],
-    ]) {
+    ]
+    // The gateway refuses the calls, which the tests of its permissions prove for all of them.
+    const some = commands.filter((_, at) => at % 3 === 0)
+    for (const command of usualOrLong(some, commands)) {
       const { code, stdout, stderr } = await operator.attemptAs(reader, ...command, '--json')
       expect({ code, stdout }, command.join(' ')).toEqual({ code: 1, stdout: '' })
       expect(JSON.parse(stderr).error.code).toBe('insufficient_permission')

@@ -265,14 +265,14 @@ describe('a failure in the middle', DEPLOYING, () => {
     await api?.close()
   })
 
-  /** In the order of the steps. Each run of the suite has one failure of each kind, a long one has all. */
+  /** In the order of the steps. Each run of the suite has the first, one within a step, and the last; a long one has all. */
   const failures = [
     ['the first queue', /^POST \/queues /, 'usual'],
     ['the database', /^POST \/d1\/database /, 'long'],
     ['the bucket', /^POST \/r2\/buckets /, 'long'],
     ['a migration', /^POST \/d1\/database\/[^/]+\/query .*CREATE TABLE heads/, 'usual'],
     ['the origin', /^PUT \/workers\/scripts\/shop-origin /, 'long'],
-    ['the audit Worker', /^PUT \/workers\/scripts\/shop-audit /, 'usual'],
+    ['the audit Worker', /^PUT \/workers\/scripts\/shop-audit /, 'long'],
     ['a consumer', /^POST \/queues\/\w+\/consumers /, 'long'],
     ['the gateway', /^PUT \/workers\/scripts\/shop /, 'usual'],
   ] as const
@@ -317,13 +317,16 @@ describe('a failure in the middle', DEPLOYING, () => {
     await other.close()
   })
 
-  test('two runs at the same time create nothing twice, and the next run completes', async () => {
+  test('two runs at the same time create nothing twice', async () => {
     const other = await startCloudflareApi()
     const shop = await createProject(other, gateway.url)
     const outcomes = await Promise.all([shop.deploy(['--yes']), shop.deploy(['--yes'])])
     for (const { code, stderr } of outcomes) expect([0, 1], stderr).toContain(code)
-    const { code, stderr } = await shop.deploy(['--yes'])
-    expect(code, stderr).toBe(0)
+    // As after any other failure, which the test above proves in each run.
+    if (IS_LONG || !outcomes.some(({ code }) => code === 0)) {
+      const { code, stderr } = await shop.deploy(['--yes'])
+      expect(code, stderr).toBe(0)
+    }
     expect(other.queues()).toEqual(['shop-audit', 'shop-audit-dead-letters'])
     expect(other.databases()).toEqual(['shop-audit'])
     expect(other.buckets()).toEqual(['shop-audit-export'])

@@ -11,7 +11,7 @@ const VERSION = '4.32.5'
 const FOLDER = join(tmpdir(), `portcullis-schemathesis-${VERSION}`)
 const PROGRAM = join(FOLDER, 'bin', 'schemathesis')
 /** Random requests for each operation, in addition to the ones that cover its schema. */
-const MAX_EXAMPLES = usualOrLong(4, 10)
+const MAX_EXAMPLES = usualOrLong(2, 10)
 const INSTALL_TIMEOUT_MS = 120_000
 
 /**
