@@ -129,8 +129,8 @@ export function composeServices(
     gauges: runtime.gauges,
   })
   const clients = redisClients(
-    ({ breaker }) =>
-      connect({ timeoutMs: config.redis.timeoutMs, breaker, onCall: metrics.redisCall }),
+    (breakers) =>
+      connect({ timeoutMs: config.redis.timeoutMs, ...breakers, onCall: metrics.redisCall }),
     { watch, now },
   )
   const { redis } = clients

@@ -22,7 +22,11 @@ import {
   type ReadyTokenVerifier,
 } from '../access/tokens/verifier.ts'
 import type { Breakers } from '../isolate/breakers.ts'
-import { createCircuitBreaker, passiveBreakerOf } from '../isolate/circuit-breaker.ts'
+import {
+  type CircuitBreaker,
+  createCircuitBreaker,
+  passiveBreakerOf,
+} from '../isolate/circuit-breaker.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { RedisConnection } from '../redis/connection.ts'
 import type { IssuerConfig } from '../validators/issuer.ts'
@@ -36,15 +40,21 @@ export interface RedisClients {
   readonly behindResponses: RedisConnection
 }
 
-/** Creates the clients of an isolate. They share a circuit breaker. */
+/** Creates the clients of an isolate. They share a circuit breaker; on a cluster, one for each master. */
 export function redisClients(
   connect: ConnectRedis,
   { watch, now }: Pick<GuardServicesOptions, 'watch' | 'now'>,
 ): RedisClients {
-  const breaker = createCircuitBreaker({ name: 'redis', watch, now })
+  const known = new Map<string | undefined, CircuitBreaker>()
+  function breakerOf(target?: string): CircuitBreaker {
+    const breaker = known.get(target) ?? createCircuitBreaker({ name: 'redis', target, watch, now })
+    known.set(target, breaker)
+    return breaker
+  }
+  const passiveOf = (target?: string) => passiveBreakerOf(breakerOf(target))
   return {
-    redis: connect({ breaker }),
-    behindResponses: connect({ breaker: passiveBreakerOf(breaker) }),
+    redis: connect({ breaker: breakerOf(), breakerOf }),
+    behindResponses: connect({ breaker: passiveOf(), breakerOf: passiveOf }),
   }
 }
 

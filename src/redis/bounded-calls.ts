@@ -10,6 +10,8 @@ export interface RedisCallOptions {
   readonly timeoutMs?: number | undefined
   /** Refuses calls while Redis is down. Default: no circuit breaker. */
   readonly breaker?: Pick<CircuitBreaker, 'enter' | 'succeeded' | 'failed'> | undefined
+  /** Of one master of a cluster; `target` is its address. Default: `breaker` for all of them. */
+  readonly breakerOf?: ((target: string) => RedisCallOptions['breaker']) | undefined
   /** Receives the outcome of each call that was sent. Must not throw. */
   readonly onCall?: ((outcome: 'answered' | Fault) => void) | undefined
 }

@@ -182,6 +182,12 @@ export const signalKeys = ({ prefix }: Prefix) => ({
   signalPoll: `${prefix}signal-poll:`,
 })
 
+/** Returns the names in the control lane of a cluster. */
+export const clusterKeys = ({ prefix }: Prefix) => ({
+  /** The number of lanes. */
+  lanes: `${prefix}lanes`,
+})
+
 /** Returns the names of the relations of a tenant; `tenant` is a part of a key. */
 export const relationKeys = ({ prefix }: Prefix, tenant: string) => ({
   tuples: `${prefix}tuples:${tenant}:`,

@@ -44,8 +44,9 @@ afterAll(async () => {
 
 describe.skipIf(!hasRedisServer)('a write that replicas must have', () => {
   test('returns the replies of its commands when a replica has it', async () => {
-    const direct = directTo(replica.port)
-    await expect.poll(() => direct.info('replication')).toContain('master_link_status:up')
+    const direct = directTo(master.port)
+    await direct.set('first', '1')
+    await expect.poll(() => direct.wait(1, 100)).toBe(1)
     direct.disconnect()
     expect(await redis.send([...SET, ['GET', 'k']], { acknowledgedBy: 1 })).toEqual([
       { result: 'OK' },

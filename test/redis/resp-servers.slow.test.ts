@@ -52,7 +52,10 @@ async function server(...args: string[]) {
 const mistakesOf = async (url: string) => {
   const error = await clientOf(url)
     .check()
-    .catch((error: unknown) => error)
+    .then(
+      () => undefined,
+      (error: unknown) => error,
+    )
   return error instanceof Misconfigured ? error.mistakes : error
 }
 const outcomeOf = (call: Promise<unknown>) => call.catch((error: unknown) => error)
@@ -79,9 +82,7 @@ describe.skipIf(!hasRedisServer)('a server that a gateway must not use', () => {
   test('a cluster is refused, and the message says why [R31]', async () => {
     const { port } = await server('--cluster-enabled', 'yes')
     expect(await mistakesOf(`redis://127.0.0.1:${port}`)).toEqual([
-      expect.stringMatching(
-        /^REDIS_URL: is a Redis Cluster, which cannot run one script over keys/,
-      ),
+      'REDIS_URL: is a Redis Cluster; set redis+cluster://host:port',
     ])
     const { redis } = clientOf(`redis://127.0.0.1:${port}`)
     expect(await outcomeOf(redis.send([['PING']]))).toMatchObject({ fault: 'refused' })

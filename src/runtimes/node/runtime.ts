@@ -13,6 +13,7 @@ import { createPublicFetch } from './public-fetch.ts'
 import { connectResp, type RespClient } from './redis/resp.ts'
 import type { NodeBindings } from './request-listener.ts'
 import { nodeEnvironment } from './schemas/node-environment.ts'
+import { redisNodeSettings } from './schemas/redis-environment.ts'
 import { serverSettings } from './schemas/server-environment.ts'
 import { type TrustedProxies, trustedProxies } from './trusted-proxies.ts'
 import type { UpgradedResponse } from './upgraded-response.ts'
@@ -55,7 +56,8 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
     keySetCache: createProcessKeySetCache(),
     redis(config) {
       // After a reload of the policy, the gateways share the socket.
-      if (REDIS_URL !== undefined) resp ??= connectResp(config)
+      if (REDIS_URL !== undefined)
+        resp ??= connectResp({ ...config, ...redisNodeSettings(variables) })
       const connect = resp?.connect ?? WORKERS.redis(config)
       trail.connect(connect({ timeoutMs: OVERFLOW_TIMEOUT_MS }))
       return connect
@@ -95,7 +97,7 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
     isFromProxy: proxies.isFromProxy,
     opensDoors: true,
     async check() {
-      await resp?.check()
+      for (const warning of (await resp?.check()) ?? []) console.warn(warning)
       await trail.open()
     },
     start: trail.start,

@@ -110,4 +110,43 @@ describe('Redis on Node', () => {
       sentinelLogin: { username: 'u', password: 'p&' },
     })
   })
+
+  it('a URL names nodes of a cluster, and its number of lanes', () => {
+    const nodes = [
+      { host: 'a', port: 6379 },
+      { host: '::1', port: 7000 },
+    ]
+    expect(parseRedisUrl('rediss+cluster://me:p%2Fw@a,[::1]:7000/?lanes=1024')).toMatchObject({
+      servers: nodes,
+      username: 'me',
+      password: 'p/w',
+      tls: true,
+      lanes: 1024,
+    })
+    for (const url of ['redis+cluster://a', 'redis+cluster://a/', 'redis+cluster://a?lanes=64'])
+      expect(parseRedisUrl(url)).toMatchObject({ tls: false, lanes: 64 })
+  })
+
+  it.each([
+    ['redis+cluster://a/1', /has no database number/],
+    ['redis+cluster://a/?lanes=0', /lanes must be one whole number from 1 to 1024/],
+    ['redis+cluster://a/?lanes=1025', /lanes must be one whole number from 1 to 1024/],
+    ['redis+cluster://a/?lanes=1&lanes=2', /lanes must be one whole number/],
+    ['redis+cluster://a/?lanes=', /lanes must be one whole number/],
+    ['redis+cluster://a/?lane=64', /has only the parameter lanes/],
+    ['redis+cluster://', /must be redis:/],
+    ['redis+cluster://a:port', /must be redis:/],
+    ['redis+cluster://:hidden%@a', /must be redis:/],
+  ])('%s is a mistake with its reason', (url, reason) => {
+    const [mistake, ...more] = onNode(withRedis(url))
+    expect(more).toEqual([])
+    expect(mistake).toMatch(reason)
+    expect(mistake).not.toContain('hidden')
+  })
+
+  it.each(['399', '60001', '1s', ''])('REDIS_FENCE_MS=%s is a mistake', (fence) => {
+    expect(onNode({ ...withRedis('redis://a'), REDIS_FENCE_MS: fence })).toEqual([
+      'REDIS_FENCE_MS: must be a whole number from 400 to 60000',
+    ])
+  })
 })

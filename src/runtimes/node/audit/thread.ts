@@ -9,6 +9,7 @@ import type { StatementResult } from '../../../audit/sql/database.ts'
 import { createRedisRest } from '../../../redis/rest.ts'
 import { createAuditConsumer } from '../../audit/consumer.ts'
 import { connectResp } from '../redis/resp.ts'
+import { redisNodeSettings } from '../schemas/redis-environment.ts'
 import { consumeAuditStream } from './consumer.ts'
 import { databaseOver, type RunStatements } from './database.ts'
 import { dialectOf } from './dialect-of.ts'
@@ -71,7 +72,11 @@ function connectRedis(timeoutMs: number) {
   const { REDIS_URL, REDIS_PREFIX, UPSTASH_REDIS_REST_URL, UPSTASH_REDIS_REST_TOKEN } = variables
   const shared = { keyPrefix: REDIS_PREFIX, timeoutMs }
   if (REDIS_URL !== undefined) {
-    const { connect, close } = connectResp({ url: REDIS_URL, ...shared })
+    const { connect, close } = connectResp({
+      ...redisNodeSettings(variables),
+      ...shared,
+      url: REDIS_URL,
+    })
     return { redis: connect({ timeoutMs }), close }
   }
   const rest = { url: UPSTASH_REDIS_REST_URL ?? '', token: UPSTASH_REDIS_REST_TOKEN ?? '' }

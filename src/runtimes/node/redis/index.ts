@@ -7,7 +7,7 @@ import {
 } from '../../../redis/bounded-calls.ts'
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { createKeys, DEFAULT_KEY_PREFIX } from '../../../redis/keys.ts'
-import { parseRedisUrl } from '../schemas/redis-url.ts'
+import { findUrlMistake } from '../schemas/redis-url.ts'
 import { type ExistingClient, sendThrough } from './existing-client.ts'
 import { connectResp } from './resp.ts'
 
@@ -18,6 +18,10 @@ export interface RedisSettings {
   readonly keyPrefix?: string
   /** Deadline of a call in milliseconds, its retry included. Default 250. */
   readonly timeoutMs?: number
+  /** `REDIS_FENCE_MS`: the longest silence of a master with Sentinels or in a cluster. Default 800. */
+  readonly fenceMs?: number
+  /** `REDIS_REPLICAS_ACKED`: so many replicas must have a revocation. Default: 1 on a cluster, else 0. */
+  readonly replicasAcked?: number
 }
 
 /** A Redis for the option `redis` of `portcullis()`. Each guard has its own circuit breaker and deadline. */
@@ -29,8 +33,8 @@ export interface AppRedis extends RedisConnection {
 }
 
 /**
- * Connects a guard with a Redis server. With a URL, `redis://host:port`, `rediss://…` with TLS or
- * `redis+sentinel://…`, it opens one socket when the first request needs it. Each call has a deadline, and a
+ * Connects a guard with a Redis server. With a URL, `redis://host:port`, `rediss://…` with TLS,
+ * `redis+sentinel://…` or `redis+cluster://…`, it opens its sockets when the first request needs them. Each call has a deadline, and a
  * circuit breaker refuses calls while Redis is down: the guard answers 503.
  *
  * Also takes a client of ioredis or node-redis, if it sends each command at most once and at once. Throws
@@ -46,9 +50,9 @@ export interface AppRedis extends RedisConnection {
 export function redis(server: string | ExistingClient, settings: RedisSettings = {}): AppRedis {
   const { keyPrefix = DEFAULT_KEY_PREFIX, timeoutMs = DEFAULT_REDIS_TIMEOUT_MS } = settings
   if (typeof server === 'string') {
-    if (parseRedisUrl(server) === undefined)
-      throw misconfigured('must be redis://host:port, rediss://… or redis+sentinel://…')
-    const { connect, close } = connectResp({ url: server, keyPrefix, timeoutMs })
+    const mistake = findUrlMistake(server)
+    if (mistake !== undefined) throw misconfigured(mistake)
+    const { connect, close } = connectResp({ ...settings, url: server, keyPrefix, timeoutMs })
     return whole((calls) => connect({ timeoutMs, ...calls }), close)
   }
   const { send, classifyFault } = sendThrough(server, misconfigured)

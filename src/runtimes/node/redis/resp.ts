@@ -1,16 +1,15 @@
 /** The client for a Redis over RESP, on Node: all connections of a process share one socket. */
 import { Misconfigured } from '../../../errors.ts'
-import { mistakeAt } from '../../../problems/mistake.ts'
 import {
   boundedCalls,
   DEFAULT_REDIS_TIMEOUT_MS,
-  type RedisCallOptions,
   type SendCall,
 } from '../../../redis/bounded-calls.ts'
-import type { RedisConnection } from '../../../redis/connection.ts'
 import { createKeys, DEFAULT_KEY_PREFIX } from '../../../redis/keys.ts'
-import { parseRedisUrl } from '../schemas/redis-url.ts'
+import { parseRedisUrl, type RedisTarget } from '../schemas/redis-url.ts'
+import { connectCluster } from './cluster/connect-cluster.ts'
 import { acknowledgedSend } from './socket/acknowledged.ts'
+import { type RespClient, type RespOptions, redisMistake } from './socket/resp-client.ts'
 import {
   classifyFault,
   createRespSocket,
@@ -18,26 +17,7 @@ import {
   type RespSocket,
 } from './socket/resp-socket.ts'
 
-export interface RespOptions {
-  /** See `parseRedisUrl`. */
-  readonly url: string
-  /** The beginning of all names of keys. Default: `DEFAULT_KEY_PREFIX`. */
-  readonly keyPrefix?: string | undefined
-  /** The deadline of calls for requests, in milliseconds. Default 250. */
-  readonly timeoutMs?: number | undefined
-}
-
-export interface RespClient {
-  /** Creates a connection with its own deadline, circuit breaker and observer. */
-  connect(options: RedisCallOptions): RedisConnection
-  /**
-   * Throws `Misconfigured` if the gateway cannot use this Redis: a cluster, a replica, an old version,
-   * a wrong password or database. Returns if Redis does not respond, because that may change.
-   */
-  check(): Promise<void>
-  /** Closes the socket. Calls in progress fail, as do later calls. */
-  close(): void
-}
+export type { RespClient, RespOptions }
 
 /** For deadlines that are shorter: a socket is replaced after so long without a reply to any call. */
 const MIN_SILENCE_MS = 2_000
@@ -46,13 +26,23 @@ const MIN_SILENCE_MS = 2_000
  * Creates the client. It connects when the first call needs it. A call without a response is sent a
  * second time, on another socket, unless it says `once`. Throws a `TypeError` for an invalid URL.
  */
-export function connectResp({
-  url,
-  keyPrefix = DEFAULT_KEY_PREFIX,
-  timeoutMs = DEFAULT_REDIS_TIMEOUT_MS,
-}: RespOptions): RespClient {
+export function connectResp({ url, ...options }: RespOptions): RespClient {
   const target = parseRedisUrl(url)
   if (target === undefined) throw new TypeError('invalid URL of Redis')
+  const { lanes } = target
+  return lanes === undefined
+    ? connectServer(target, options)
+    : connectCluster({ ...target, lanes }, options)
+}
+
+function connectServer(
+  target: RedisTarget,
+  {
+    keyPrefix = DEFAULT_KEY_PREFIX,
+    timeoutMs = DEFAULT_REDIS_TIMEOUT_MS,
+    replicasAcked = 0,
+  }: Omit<RespOptions, 'url'>,
+): RespClient {
   const silenceMs = Math.max(timeoutMs, MIN_SILENCE_MS)
   const socket = createRespSocket(target, silenceMs)
   const keys = createKeys(keyPrefix)
@@ -66,6 +56,7 @@ export function connectResp({
     connect: (calls) => ({
       keys,
       keyLocking: false,
+      replicasAcked,
       send: acknowledgedSend(
         boundedCalls(calls, send, classifyFault),
         boundedCalls(calls, write, classifyFault),
@@ -75,14 +66,14 @@ export function connectResp({
     async check() {
       try {
         await socket.open()
+        return []
       } catch (cause) {
         const mistake = findMistake(cause)
-        if (mistake !== undefined)
-          throw new Misconfigured('The environment', [
-            mistakeAt('invalid_value', ['REDIS_URL'], mistake),
-          ])
+        if (mistake === undefined) return []
+        throw new Misconfigured('The environment', [redisMistake(mistake)])
       }
     },
+    masters: () => new Map(),
     close() {
       socket.close()
       writers.close()

@@ -1,5 +1,6 @@
 /** The environment on Node, which may name a Redis over RESP. */
 import * as z from 'zod/mini'
+import { superRefine } from '../../../validators/checks.ts'
 import {
   type EnvironmentSchema,
   environmentWith,
@@ -10,7 +11,8 @@ import {
 } from '../../../validators/environment.ts'
 import { converted } from '../../../validators/schema-parts.ts'
 import { auditVariables, NO_SPOOL } from './audit-environment.ts'
-import { parseRedisUrl } from './redis-url.ts'
+import { redisNodeVariables } from './redis-environment.ts'
+import { findUrlMistake } from './redis-url.ts'
 import { serverVariables } from './server-environment.ts'
 
 const redisUrl = z
@@ -18,10 +20,10 @@ const redisUrl = z
     error: 'is missing; set it, or UPSTASH_REDIS_REST_URL and UPSTASH_REDIS_REST_TOKEN',
   })
   .check(
-    z.refine(
-      (url) => parseRedisUrl(url) !== undefined,
-      'must be redis://host:port, rediss://host:port or redis+sentinel://host:port/master',
-    ),
+    superRefine<string>((url, context) => {
+      const message = findUrlMistake(url)
+      if (message !== undefined) context.addIssue({ code: 'custom', message })
+    }),
   )
 
 const unused = converted(
@@ -33,7 +35,12 @@ const unused = converted(
 
 const onNode = (redis: object, features: readonly FeatureVariables[]) =>
   environmentWith(
-    { ...redis, ...serverVariables, ...auditVariables } as unknown as typeof redisVariables,
+    {
+      ...redis,
+      ...redisNodeVariables,
+      ...serverVariables,
+      ...auditVariables,
+    } as unknown as typeof redisVariables,
     features,
   ).check(
     needs('PROXY_HEADER', 'TRUSTED_PROXIES'),

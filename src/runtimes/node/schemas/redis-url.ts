@@ -1,4 +1,5 @@
 /** URLs of a Redis over RESP. */
+import { MAX_LANES } from '../../../redis/lanes.ts'
 
 export interface RedisServer {
   readonly host: string
@@ -13,7 +14,7 @@ interface Login {
 
 /** A Redis, or the Sentinels that find one. Contains passwords. */
 export interface RedisTarget extends Login {
-  /** One server; with `master` the Sentinels. */
+  /** One server; with `master` the Sentinels; with `lanes` some nodes of the cluster. */
   readonly servers: readonly RedisServer[]
   /** The name of the master that the Sentinels watch. Undefined: no Sentinels. */
   readonly master: string | undefined
@@ -21,6 +22,8 @@ export interface RedisTarget extends Login {
   /** TLS to Redis and to the Sentinels. */
   readonly tls: boolean
   readonly database: number
+  /** The number of lanes of a cluster, whose nodes are `servers`. Undefined: no cluster. */
+  readonly lanes?: number | undefined
 }
 
 const REDIS_PORT = 6_379
@@ -32,16 +35,41 @@ const SERVER_URL = new RegExp(`^redis(?<tls>s?)://${LOGIN}(?<servers>[^,@/?#]+)$
 const SENTINEL_URL = new RegExp(
   `^redis(?<tls>s?)\\+sentinel://${LOGIN}(?<servers>[^,@/?#]+(?:,[^,@/?#]+)*)/(?<master>[^/?#]+)${DATABASE}(?:\\?(?<query>[^#]*))?$`,
 )
+const CLUSTER_URL = new RegExp(
+  `^redis(?<tls>s?)\\+cluster://${LOGIN}(?<servers>[^,@/?#]+(?:,[^,@/?#]+)*)(?:/(?<path>[^?#]*))?(?:\\?(?<query>[^#]*))?$`,
+)
+const DEFAULT_LANES = 64
 const SENTINEL_LOGIN = ['sentinelUsername', 'sentinelPassword']
+
+/** What `REDIS_URL` may be, for messages. */
+export const REDIS_URL_FORMS =
+  'must be redis://host:port, rediss://host:port, redis+sentinel://host:port/master or redis+cluster://host:port,host:port'
+
+/** Returns what is wrong with the URL, or undefined for a valid one. Never contains the URL. */
+export function findUrlMistake(text: string): string | undefined {
+  if (parseRedisUrl(text) !== undefined) return undefined
+  const parts = CLUSTER_URL.exec(text)?.groups
+  if (parts === undefined) return REDIS_URL_FORMS
+  if (parts.path) return 'a Redis Cluster has no database number; remove the path from the URL'
+  const query = new URLSearchParams(parts.query)
+  if ([...query.keys()].some((name) => name !== 'lanes'))
+    return 'the URL of a Redis Cluster has only the parameter lanes, such as ?lanes=64'
+  if (query.has('lanes') && parseLanes(query) === undefined)
+    return `lanes must be one whole number from 1 to ${MAX_LANES}, such as ?lanes=64`
+  return REDIS_URL_FORMS
+}
 
 /**
  * Parses the URL of a server, `redis://[[user]:password@]host[:port][/database]`, or of the Sentinels
  * of a master, `redis+sentinel://[[user]:password@]host[:port][,host[:port]…]/master[/database]`.
  * `rediss` is TLS. Sentinels that need a login find it in the query:
- * `?sentinelUsername=…&sentinelPassword=…`. Credentials are percent-encoded. Returns undefined for any
- * other text.
+ * `?sentinelUsername=…&sentinelPassword=…`. Some nodes of a Redis Cluster:
+ * `redis+cluster://[[user]:password@]host[:port][,host[:port]…]/[?lanes=64]`; every node has the same
+ * login. Credentials are percent-encoded. Returns undefined for any other text.
  */
 export function parseRedisUrl(text: string): RedisTarget | undefined {
+  const cluster = CLUSTER_URL.exec(text)?.groups
+  if (cluster !== undefined) return clusterTarget(cluster)
   const parts = (SERVER_URL.exec(text) ?? SENTINEL_URL.exec(text))?.groups
   if (parts === undefined) return undefined
   const { servers = '', master, username, password, database } = parts
@@ -64,6 +92,42 @@ export function parseRedisUrl(text: string): RedisTarget | undefined {
   } catch {
     return undefined
   }
+}
+
+type Groups = Readonly<Record<string, string | undefined>>
+
+function clusterTarget({
+  servers = '',
+  username,
+  password,
+  tls,
+  path,
+  query,
+}: Groups): RedisTarget | undefined {
+  const parameters = new URLSearchParams(query)
+  const lanes = parseLanes(parameters)
+  if (path || lanes === undefined || [...parameters.keys()].some((name) => name !== 'lanes'))
+    return undefined
+  try {
+    return {
+      servers: servers.split(',').map((server) => parseServer(server, REDIS_PORT)),
+      master: undefined,
+      username: decoded(username),
+      password: decoded(password),
+      sentinelLogin: { username: undefined, password: undefined },
+      tls: tls === 's',
+      database: 0,
+      lanes,
+    }
+  } catch {
+    return undefined
+  }
+}
+
+function parseLanes(query: URLSearchParams): number | undefined {
+  const [text = String(DEFAULT_LANES), ...more] = query.getAll('lanes')
+  const lanes = /^[1-9]\d{0,3}$/.test(text) ? Number(text) : 0
+  return lanes >= 1 && lanes <= MAX_LANES && more.length === 0 ? lanes : undefined
 }
 
 /** Throws a `TypeError` for an invalid address. */

@@ -1,4 +1,5 @@
 /** The socket to Redis over RESP. A call that finds it closed opens it. */
+import { checkServerIdentity } from 'node:tls'
 import { Command, Redis, type RedisOptions, ReplyError } from 'ioredis'
 import type { Deadline } from '../../../../isolate/deadline.ts'
 import type { Fault } from '../../../../problems/reasons.ts'
@@ -26,7 +27,18 @@ export interface RespSocket {
     deadline: Pick<Deadline, 'isExpired'>,
     over?: UsedSocket,
   ): Promise<readonly RedisReply[]>
+  /** Drops the socket. Calls in progress fail; the next call opens another one. */
+  drop(cause: Error): void
   close(): void
+}
+
+export interface RespSocketOptions {
+  /** Throws for the `INFO` of a server that must not be used. Default: {@link requireUsable}. */
+  readonly accept?: (info: string) => void
+  /** The name in the server's certificate, if the server is known by an address only. */
+  readonly certificateName?: string | undefined
+  /** Called when an open socket has been lost. Must not throw. */
+  readonly onLost?: () => void
 }
 
 /** An open socket, and what its commands are written to. */
@@ -40,7 +52,12 @@ interface Link {
  * Nothing is queued while it is closed. After a failure, no attempt follows for a random pause of at
  * most 200 ms, and calls fail at once with the last cause.
  */
-export function createRespSocket(target: RedisTarget, silenceMs: number): RespSocket {
+export function createRespSocket(
+  target: RedisTarget,
+  silenceMs: number,
+  { accept = requireUsable, certificateName, onLost }: RespSocketOptions = {},
+): RespSocket {
+  const options = createOptions(target, silenceMs, certificateName)
   let current: Link | undefined
   let opening: Promise<Link> | undefined
   let isClosed = false
@@ -60,11 +77,12 @@ export function createRespSocket(target: RedisTarget, silenceMs: number): RespSo
     current = undefined
     discard(link.redis)
     failed(cause)
+    onLost?.()
   }
 
   async function connected(): Promise<Link> {
     try {
-      const redis = await connect(target, silenceMs)
+      const redis = await connect(options, accept)
       const link = { redis, output: createOutput(redis) }
       if (!isClosed) current = link
       else discard(redis)
@@ -112,6 +130,9 @@ export function createRespSocket(target: RedisTarget, silenceMs: number): RespSo
         return exchange(link, commands, over)
       })
     },
+    drop(cause) {
+      if (current !== undefined) drop(current, cause)
+    },
     close() {
       isClosed = true
       if (current !== undefined) discard(current.redis)
@@ -138,8 +159,8 @@ export function findMistake(cause: unknown): string | undefined {
 }
 
 /** Connects, logs in, and selects the database. Throws if one of these fails. */
-async function connect(target: RedisTarget, silenceMs: number): Promise<Redis> {
-  const redis = new Redis(createOptions(target, silenceMs))
+async function connect(options: RedisOptions, accept: (info: string) => void): Promise<Redis> {
+  const redis = new Redis(options)
   let cause: unknown
   // After any error the replies that follow might be those of other commands.
   redis.on('error', (error) => {
@@ -149,7 +170,7 @@ async function connect(target: RedisTarget, silenceMs: number): Promise<Redis> {
   try {
     await redis.connect()
     // The reply follows those to AUTH and SELECT.
-    requireUsable(await redis.info().catch(unlessForbidden))
+    accept(await redis.info().catch(unlessForbidden))
     if (cause !== undefined) throw cause
     return redis
   } catch (error) {
@@ -164,14 +185,18 @@ function unlessForbidden(error: unknown): string {
   throw error
 }
 
-function createOptions(target: RedisTarget, silenceMs: number): RedisOptions {
+function createOptions(
+  target: RedisTarget,
+  silenceMs: number,
+  certificateName: string | undefined,
+): RedisOptions {
   const { servers, master, username, password, sentinelLogin, tls, database } = target
   const login = { ...(username && { username }), ...(password && { password }) }
   const [server] = servers
   return {
     ...login,
     ...(master === undefined
-      ? { ...server, ...(tls && { tls: {} }) }
+      ? { ...server, ...(tls && { tls: certificateFor(certificateName) }) }
       : {
           sentinels: [...servers],
           name: master,
@@ -195,6 +220,15 @@ function createOptions(target: RedisTarget, silenceMs: number): RedisOptions {
     disableClientInfo: true,
   }
 }
+
+/** Accepts a certificate for the name, or for the address of the server. */
+const certificateFor = (name: string | undefined): NonNullable<RedisOptions['tls']> =>
+  name === undefined
+    ? {}
+    : {
+        servername: name,
+        checkServerIdentity: (_, certificate) => checkServerIdentity(name, certificate),
+      }
 
 function repliesTo(link: Link, commands: readonly RedisCommand[]): Promise<RedisReply[]> {
   const [command] = commands

@@ -10,20 +10,30 @@ export class UnusableServer extends Error {
 
 /** Throws {@link UnusableServer} if the server says that it is a cluster, a replica, or too old. */
 export function requireUsable(info: string): void {
-  const field = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? ''
-  if (field('cluster_enabled') === '1') {
-    throw new UnusableServer(
-      'is a Redis Cluster, which cannot run one script over keys of several slots; use one server, with Sentinels for failover',
-    )
-  }
-  const version = field('redis_version')
+  const field = fieldsOf(info)
+  if (field('cluster_enabled') === '1')
+    throw new UnusableServer('is a Redis Cluster; set redis+cluster://host:port')
+  requireVersion(field('redis_version'))
+  // A replica answers with old data: a revocation may be missing.
+  if (field('role') === 'slave')
+    throw new UnusableServer('is a replica; set the address of the master, or of its Sentinels')
+}
+
+/** Throws {@link UnusableServer} if the server says that it is no node of a cluster, or too old. */
+export function requireCluster(info: string): void {
+  const field = fieldsOf(info)
+  if (field('cluster_enabled') === '0')
+    throw new UnusableServer('is not a Redis Cluster; set redis://host:port')
+  requireVersion(field('redis_version'))
+}
+
+const fieldsOf = (info: string) => (name: string) =>
+  new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? ''
+
+function requireVersion(version: string): void {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   const isOld = major < OLDEST.major || (major === OLDEST.major && minor < OLDEST.minor)
   if (version !== '' && isOld) {
     throw new UnusableServer(`is Redis ${version}; the oldest supported version is 6.2`)
-  }
-  // A replica answers with old data: a revocation may be missing.
-  if (field('role') === 'slave') {
-    throw new UnusableServer('is a replica; set the address of the master, or of its Sentinels')
   }
 }

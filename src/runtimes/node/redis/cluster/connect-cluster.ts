@@ -1,0 +1,163 @@
+/** The client for a Redis Cluster: a connection for each lane, and sockets that all of them share. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Misconfigured, Unavailable } from '../../../../errors.ts'
+import { DEFAULT_REDIS_TIMEOUT_MS } from '../../../../redis/bounded-calls.ts'
+import type { RedisConnection } from '../../../../redis/connection.ts'
+import { clusterKeys, createKeys, DEFAULT_KEY_PREFIX } from '../../../../redis/keys.ts'
+import { CONTROL_TAG, createLanes, tagSlot } from '../../../../redis/lanes.ts'
+import type { RedisTarget } from '../../schemas/redis-url.ts'
+import { acknowledgedSend } from '../socket/acknowledged.ts'
+import {
+  DEFAULT_FENCE_MS,
+  type RespClient,
+  type RespOptions,
+  redisMistake,
+} from '../socket/resp-client.ts'
+import { findMistake } from '../socket/resp-socket.ts'
+import { clusterCalls } from './calls.ts'
+import { createClusterRouter } from './router.ts'
+import { clusterFindings } from './start-checks.ts'
+
+export interface ClusterTarget extends RedisTarget {
+  readonly lanes: number
+}
+
+const DEFAULT_REPLICAS_ACKED = 1
+/** For deadlines that are shorter: a socket is replaced after so long without a reply to any call. */
+const MIN_SILENCE_MS = 2_000
+/** Bounds the checks of the start. Without answers the gateway starts, and refuses calls until they come. */
+const CHECK_TIMEOUT_MS = 3_000
+
+/**
+ * Creates the client. It connects when the first call needs it. No lane sends a call before the number
+ * of lanes has been compared with the stored one: with another number, a gateway would look for
+ * revocations in the wrong places.
+ */
+export function connectCluster(
+  target: ClusterTarget,
+  {
+    keyPrefix = DEFAULT_KEY_PREFIX,
+    timeoutMs = DEFAULT_REDIS_TIMEOUT_MS,
+    fenceMs = DEFAULT_FENCE_MS,
+    replicasAcked = DEFAULT_REPLICAS_ACKED,
+    acceptsEviction = false,
+  }: Omit<RespOptions, 'url'>,
+): RespClient {
+  const silenceMs = Math.max(timeoutMs, MIN_SILENCE_MS)
+  const router = createClusterRouter({ target, silenceMs, fenceMs })
+  const control = createKeys(`${keyPrefix}{${CONTROL_TAG}}:`)
+  const stored = storedLanes(
+    target.lanes,
+    clusterKeys(control).lanes,
+    clusterCalls(router, { timeoutMs: CHECK_TIMEOUT_MS })({
+      slot: tagSlot(CONTROL_TAG),
+      prefix: control.prefix,
+      isWriter: false,
+    }),
+  )
+
+  const connect: RespClient['connect'] = (calls) => {
+    const sendTo = clusterCalls(router, calls)
+    return createLanes({
+      prefix: keyPrefix,
+      count: target.lanes,
+      connect: (keys, slot) => {
+        const { prefix } = keys
+        const send = acknowledgedSend(
+          sendTo({ slot, prefix, isWriter: false }),
+          sendTo({ slot, prefix, isWriter: true }),
+          calls.timeoutMs ?? DEFAULT_REDIS_TIMEOUT_MS,
+        )
+        return {
+          keys,
+          keyLocking: false,
+          replicasAcked,
+          send: (commands, options) =>
+            stored.isEqual()
+              ? send(commands, options)
+              : stored.compared().then(() => send(commands, options)),
+        }
+      },
+    })
+  }
+
+  return {
+    connect,
+    async check() {
+      try {
+        await within(CHECK_TIMEOUT_MS, router.refresh())
+        const { mistakes, warnings } = await within(
+          CHECK_TIMEOUT_MS,
+          clusterFindings(router, { fenceMs, timeoutMs, replicasAcked, acceptsEviction }),
+        )
+        const proofs = router.masters().map((node) => node.proved())
+        await within(CHECK_TIMEOUT_MS, Promise.allSettled(proofs))
+        const found = await stored.compared().then(
+          () => [],
+          () => stored.mistake(),
+        )
+        if (mistakes.length + found.length > 0)
+          throw new Misconfigured('The environment', [...mistakes, ...found])
+        return warnings
+      } catch (cause) {
+        if (cause instanceof Misconfigured) throw cause
+        const mistake = findMistake(cause)
+        if (mistake === undefined) return []
+        throw new Misconfigured('The environment', [redisMistake(mistake)])
+      }
+    },
+    masters: () => new Map(router.masters().map((node) => [node.address, node.state()])),
+    close: router.close,
+  }
+}
+
+/** Compares the number of lanes with the stored one, and stores it first if there is none. */
+function storedLanes(lanes: number, key: string, send: RedisConnection['send']) {
+  let isEqual = false
+  let other: string | undefined
+  let comparing: Promise<void> | undefined
+
+  async function compare(): Promise<void> {
+    const [, value] = await send([
+      ['SET', key, lanes, 'NX'],
+      ['GET', key],
+    ])
+    if (typeof value?.result !== 'string') throw new Unavailable('redis', 'refused')
+    isEqual = value.result === String(lanes)
+    other = isEqual ? undefined : value.result
+    if (!isEqual) throw new Unavailable('redis', 'refused', { cause: new Error('other lanes') })
+  }
+
+  return {
+    isEqual: () => isEqual,
+    compared() {
+      comparing ??= compare().finally(() => {
+        comparing = undefined
+      })
+      return comparing
+    },
+    /** What is wrong after `compared` has thrown; empty if Redis did not answer. */
+    mistake: () =>
+      other === undefined
+        ? []
+        : [
+            redisMistake(
+              `has ${lanes} lanes, but the keys of this cluster are in ${other} lanes; set ?lanes=${other}`,
+            ),
+          ],
+  }
+}
+
+/** Throws what `classifyFault` calls a timeout if `work` takes longer. */
+async function within<Value>(ms: number, work: Promise<Value>): Promise<Value> {
+  const ended = new AbortController()
+  const late = sleep(ms, undefined, { signal: ended.signal, ref: false }).then(() => {
+    throw new DOMException('the cluster does not answer', 'TimeoutError')
+  })
+  late.catch(() => {})
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    ended.abort()
+  }
+}

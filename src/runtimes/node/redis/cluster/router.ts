@@ -1,0 +1,260 @@
+/** The nodes of a cluster, and which of them owns a slot now. */
+import type { RedisReply } from '../../../../redis/connection.ts'
+import { SLOTS } from '../../../../redis/lanes.ts'
+import type { RedisServer, RedisTarget } from '../../schemas/redis-url.ts'
+import { createFencedServer, type FencedServer, tickMsOf } from '../fence/fenced-server.ts'
+import { requireCluster } from '../socket/server-info.ts'
+import {
+  addressOf,
+  type NodeEntry,
+  readSlots,
+  type SlotRange,
+  UnreadableReply,
+} from './slot-table.ts'
+
+/** Views of the cluster are at most so old, also if nothing fails. */
+const REFRESH_MS = 30_000
+/** While something fails, the cluster is asked no more often. */
+const LEAST_REFRESH_MS = 100
+/** So many nodes are asked at once; the first answer counts. */
+const ASKED_AT_ONCE = 3
+/** Calls of a node that lost its slots may still end. */
+const LINGER_MS = 2_000
+/** How often the state of servers is looked at if there is no fence. */
+const DEFAULT_TICK_MS = 200
+
+export interface ClusterNode extends FencedServer {
+  readonly address: string
+  readonly server: RedisServer
+}
+
+export interface RouterOptions {
+  readonly target: RedisTarget
+  readonly silenceMs: number
+  readonly fenceMs: number
+}
+
+export interface ClusterRouter {
+  /** Returns the owner of a slot as far as it is known. */
+  ownerOf(slot: number): ClusterNode | undefined
+  /** Finds the owner of a slot. Throws why it cannot be found. */
+  find(slot: number): Promise<ClusterNode>
+  /** Returns the node at an address, also if it owns no slot. */
+  nodeAt(server: RedisServer): ClusterNode
+  /** A node says that another one owns a slot. */
+  moved(slot: number, server: RedisServer): ClusterNode
+  /** Something failed: asks the cluster who owns which slots, in the background. */
+  suspect(): void
+  /** Asks the cluster who owns which slots. Throws why no node answers. */
+  refresh(): Promise<void>
+  /** The slots as the cluster last reported them. */
+  ranges(): readonly SlotRange[]
+  /** All nodes that own slots. */
+  masters(): readonly ClusterNode[]
+  close(): void
+}
+
+/** What one node reports. */
+interface View {
+  readonly ranges: readonly SlotRange[]
+  /** The reply to `CLUSTER NODES`, if the user may call it. */
+  readonly nodes: string
+}
+
+/** Creates the router. It connects when the first call needs it. */
+export function createClusterRouter({ target, silenceMs, fenceMs }: RouterOptions): ClusterRouter {
+  const nodes = new Map<string, ClusterNode>()
+  const seeds = target.servers.map(addressOf)
+  const certificateName = nameIn(target)
+  let owners: (ClusterNode | undefined)[] = []
+  let table: readonly SlotRange[] = []
+  let refreshing: Promise<void> | undefined
+  let refreshedMs = Number.NEGATIVE_INFINITY
+  let isSuspect = false
+  let timer: NodeJS.Timeout | undefined
+  let isClosed = false
+  const now = () => performance.now()
+
+  function nodeAt(server: RedisServer): ClusterNode {
+    const address = addressOf(server)
+    const known = nodes.get(address)
+    if (known !== undefined) return known
+    const isNamed = /[a-z]/i.test(server.host) && !server.host.includes(':')
+    const fenced = createFencedServer({
+      target: { ...target, servers: [server] },
+      accept: requireCluster,
+      certificateName: isNamed ? undefined : certificateName,
+      silenceMs,
+      fenceMs,
+      confirm: () => confirm(node),
+    })
+    const node: ClusterNode = { ...fenced, address, server }
+    nodes.set(address, node)
+    return node
+  }
+
+  const masters = (): readonly ClusterNode[] =>
+    [...new Set(table.map(({ master }) => addressOf(master.server)))].map((address) =>
+      nodeAt(serverAt(address)),
+    )
+  const entries = (): readonly NodeEntry[] =>
+    table.flatMap(({ master, replicas }) => [master, ...replicas])
+  function serverAt(address: string): RedisServer {
+    const all = [...entries().map(({ server }) => server), ...target.servers]
+    const server = all.find((each) => addressOf(each) === address)
+    if (server === undefined) throw new Error('the node has left the cluster')
+    return server
+  }
+
+  async function viewOf(node: ClusterNode): Promise<View> {
+    const [slots, list] = await node.query([
+      ['CLUSTER', 'SLOTS'],
+      ['CLUSTER', 'NODES'],
+    ])
+    const ranges = readSlots(resultOf(slots), node.server)
+    if (ranges.length === 0) throw new UnreadableReply('the node knows no owner of any slot')
+    return { ranges, nodes: typeof list?.result === 'string' ? list.result : '' }
+  }
+
+  function use({ ranges }: View): void {
+    if (isClosed) return
+    table = ranges
+    const next: (ClusterNode | undefined)[] = new Array(SLOTS)
+    for (const { from, to, master } of ranges) next.fill(nodeAt(master.server), from, to + 1)
+    owners = next
+    refreshedMs = now()
+    isSuspect = false
+    forgetOthers()
+  }
+
+  /** Closes nodes that are neither in the cluster nor in the URL. */
+  function forgetOthers(): void {
+    const current = new Set([...entries().map(({ server }) => addressOf(server)), ...seeds])
+    for (const [address, node] of nodes) {
+      if (current.has(address)) continue
+      nodes.delete(address)
+      setTimeout(node.close, LINGER_MS).unref()
+    }
+  }
+
+  /** Asks believed masters, or else every node. */
+  async function ask(): Promise<View> {
+    const believed = masters().filter((node) => node.state().isBelieved)
+    const asked =
+      believed.length > 0
+        ? shuffled(believed).slice(0, ASKED_AT_ONCE)
+        : [...entries().map(({ server }) => server), ...target.servers].map(nodeAt)
+    return firstOf([...new Set(asked)].map(viewOf))
+  }
+
+  function refresh(): Promise<void> {
+    start()
+    refreshing ??= ask()
+      .then(use)
+      .finally(() => {
+        refreshing = undefined
+      })
+    return refreshing
+  }
+
+  /** Throws if no other node says that `node` owns slots. Uses what the other node reports. */
+  async function confirm(node: ClusterNode): Promise<void> {
+    const others = entries().filter(({ server }) => addressOf(server) !== node.address)
+    // A service behind one address has no other node, and replaces its servers itself.
+    if (others.length === 0) return
+    const isOfMaster = new Set(table.map(({ master }) => master.id))
+    const preferred = others.filter(({ id }) => isOfMaster.has(id))
+    const asked = preferred.length > 0 ? preferred : others
+    const view = await firstOf([...new Set(asked.map(({ server }) => nodeAt(server)))].map(viewOf))
+    use(view)
+    const own = view.ranges.filter(({ master }) => addressOf(master.server) === node.address)
+    if (own.length === 0) throw new LostSlots()
+    if (own.some(({ master, replicas }) => replicas.length > 0 && hasFailed(view, master)))
+      throw new Error('another node says that the master has failed')
+  }
+
+  function suspect(): void {
+    isSuspect = true
+    if (now() - refreshedMs >= LEAST_REFRESH_MS) refresh().catch(() => {})
+  }
+
+  function start(): void {
+    if (isClosed) return
+    const isFenced = Number.isFinite(fenceMs)
+    timer ??= setInterval(tick, isFenced ? tickMsOf(fenceMs) : DEFAULT_TICK_MS).unref()
+  }
+
+  function tick(): void {
+    const all = masters()
+    for (const node of all) node.tick()
+    const isDue = now() - refreshedMs >= REFRESH_MS
+    const isUncertain = isSuspect || all.some((node) => !node.state().isBelieved)
+    if (isDue || isUncertain) refresh().catch(() => {})
+  }
+
+  return {
+    ownerOf: (slot) => owners[slot],
+    async find(slot) {
+      await refresh()
+      const owner = owners[slot]
+      if (owner === undefined) throw new Error('no node owns the slot')
+      return owner
+    },
+    nodeAt,
+    moved(slot, server) {
+      const node = nodeAt(server)
+      owners[slot] = node
+      suspect()
+      return node
+    },
+    suspect,
+    refresh,
+    ranges: () => table,
+    masters,
+    close() {
+      isClosed = true
+      clearInterval(timer)
+      for (const node of nodes.values()) node.close()
+    },
+  }
+}
+
+/** Another node owns the slots of a master that had been silent. No command was sent to it. */
+export class LostSlots extends Error {
+  override readonly name = 'LostSlots'
+  constructor() {
+    super('another node owns the slots of the master')
+  }
+}
+
+/** The host of the URL, if it is a name: managed services have certificates for it. */
+const nameIn = ({ servers }: RedisTarget): string | undefined =>
+  servers.map(({ host }) => host).find((host) => /[a-z]/i.test(host) && !host.includes(':'))
+
+/** Reports whether a node marks a master as failed, or as possibly failed. */
+function hasFailed({ nodes }: View, { id }: NodeEntry): boolean {
+  const line = nodes.split('\n').find((each) => each.startsWith(`${id} `))
+  const flags = line?.split(' ')[2]?.split(',') ?? []
+  return flags.includes('fail') || flags.includes('fail?')
+}
+
+function resultOf(reply: RedisReply | undefined): unknown {
+  if (reply?.error !== undefined) throw new UnreadableReply('the node does not report its slots')
+  return reply?.result
+}
+
+/** Returns the first that succeeds. Throws why the last one failed. */
+async function firstOf<Value>(attempts: readonly Promise<Value>[]): Promise<Value> {
+  try {
+    return await Promise.any(attempts)
+  } catch (error) {
+    throw error instanceof AggregateError ? (error.errors.at(-1) ?? error) : error
+  }
+}
+
+function shuffled<Item>(items: readonly Item[]): Item[] {
+  return items
+    .map((item) => ({ item, order: Math.random() }))
+    .sort((one, other) => one.order - other.order)
+    .map(({ item }) => item)
+}

@@ -1,0 +1,145 @@
+/** A master behind its fence, with one socket for each kind of call. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Deadline } from '../../../../isolate/deadline.ts'
+import type { RedisCommand, RedisReply, SendOptions } from '../../../../redis/connection.ts'
+import type { RedisTarget } from '../../schemas/redis-url.ts'
+import type { ServerState } from '../socket/resp-client.ts'
+import { createRespSocket, type RespSocket, type RespSocketOptions } from '../socket/resp-socket.ts'
+import { createFence, SilentMaster } from './fence.ts'
+
+/** A master that its users have not heard for this part of the fence gets a `PING`. */
+const PINGS_PER_FENCE = 4
+const PING: readonly RedisCommand[] = [['PING']]
+const NEVER_EXPIRES = { isExpired: false }
+
+export interface FencedServerOptions extends Pick<RespSocketOptions, 'accept' | 'certificateName'> {
+  readonly target: RedisTarget
+  /** A socket is replaced after so long without a reply to any call. */
+  readonly silenceMs: number
+  /** See `Fence`. `Infinity`: the server is believed after every silence, and gets no `PING`. */
+  readonly fenceMs: number
+  /** Throws if others name another master. */
+  readonly confirm: (server: FencedServer) => Promise<void>
+}
+
+type Within = Pick<Deadline, 'isExpired'>
+
+export interface FencedServer {
+  /**
+   * Sends the commands of a request. Waits for the proof of a server that is not believed. Throws
+   * `SilentMaster` for replies after a silence: the commands may have run.
+   */
+  send(
+    commands: readonly RedisCommand[],
+    deadline: Within,
+    options?: SendOptions,
+  ): Promise<readonly RedisReply[]>
+  /** As `send`, over the socket of calls that wait for replicas. */
+  write: FencedServer['send']
+  /** Sends commands over the socket of the fence. Their replies are never those of a decision. */
+  query(commands: readonly RedisCommand[]): Promise<readonly RedisReply[]>
+  /** See `Fence.proved`. */
+  proved(): Promise<void>
+  /** Sends `PING` if the server is silent, and begins a proof if it is not believed. Throws never. */
+  tick(): void
+  /** Drops all sockets, so that the next calls find the server anew. */
+  reset(cause: Error): void
+  state(): ServerState
+  close(): void
+}
+
+/** Returns how often `tick` must be called. */
+export const tickMsOf = (fenceMs: number): number => fenceMs / PINGS_PER_FENCE
+
+/** Creates the server. It connects when the first call needs it. */
+export function createFencedServer(options: FencedServerOptions): FencedServer {
+  const { target, silenceMs, fenceMs, confirm, ...socketOptions } = options
+  const now = () => performance.now()
+  const requests = createRespSocket(target, silenceMs, socketOptions)
+  const writers = createRespSocket(target, silenceMs, socketOptions)
+  // Of its own, because a reply to PING behind a thousand requests comes too late to prove anything.
+  const watch = createRespSocket(target, silenceMs, {
+    ...socketOptions,
+    // Another server may be at the address: no socket may outlive the one that is watched.
+    onLost: () => {
+      fence.close()
+      const cause = new Error('the server was lost')
+      requests.drop(cause)
+      writers.drop(cause)
+    },
+  })
+  let answered = 0
+  let failed = 0
+  let isPinging = false
+
+  const query: FencedServer['query'] = (commands) => watch.send(commands, NEVER_EXPIRES)
+
+  const fence = createFence({
+    fenceMs,
+    ping: () => query(PING),
+    confirm: () => confirm(server),
+    now,
+    sleep: (ms) => sleep(ms, undefined, { ref: false }),
+  })
+
+  async function exchange(
+    socket: RespSocket,
+    commands: readonly RedisCommand[],
+    deadline: Within,
+    { over }: SendOptions,
+  ): Promise<readonly RedisReply[]> {
+    const sentMs = now()
+    try {
+      const replies = await socket.send(commands, deadline, over)
+      if (!fence.heard(sentMs)) throw new SilentMaster()
+      answered += 1
+      return replies
+    } catch (cause) {
+      failed += 1
+      throw cause
+    }
+  }
+
+  const through =
+    (socket: RespSocket): FencedServer['send'] =>
+    (commands, deadline, options = {}) =>
+      fence.isOpen()
+        ? exchange(socket, commands, deadline, options)
+        : fence.proved().then(() => {
+            if (deadline.isExpired) throw new Error('the deadline has passed')
+            return exchange(socket, commands, deadline, options)
+          })
+
+  async function ping(): Promise<void> {
+    if (isPinging) return
+    isPinging = true
+    const sentMs = now()
+    try {
+      await query(PING)
+      fence.heard(sentMs)
+    } catch {
+      // The loss of the socket has closed the fence.
+    } finally {
+      isPinging = false
+    }
+  }
+
+  const server: FencedServer = {
+    send: through(requests),
+    write: through(writers),
+    query,
+    proved: fence.proved,
+    tick() {
+      if (!fence.isOpen()) fence.proved().catch(() => {})
+      else if (fence.silentMs() >= tickMsOf(fenceMs)) void ping()
+    },
+    reset(cause) {
+      for (const socket of [watch, requests, writers]) socket.drop(cause)
+    },
+    state: () => ({ isBelieved: fence.isOpen(), answered, failed, fenced: fence.closings() }),
+    close() {
+      for (const socket of [watch, requests, writers]) socket.close()
+    },
+  }
+  return server
+}

@@ -1,0 +1,190 @@
+/** Calls to a real cluster: where they go, and what happens while slots move and sockets break. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Misconfigured } from '../../../src/errors.ts'
+import type { RedisConnection } from '../../../src/redis/connection.ts'
+import { allLanes } from '../../../src/redis/lanes.ts'
+import { connectResp, type RespClient } from '../../../src/runtimes/node/redis/resp.ts'
+import type { RespOptions } from '../../../src/runtimes/node/redis/socket/resp-client.ts'
+import {
+  type ClusterNode,
+  moveSlot,
+  startRedisCluster,
+  type TestCluster,
+} from '../../harness/redis-cluster.ts'
+import { hasRedisServer, startRealServer } from '../../harness/resp-server.ts'
+
+const LANES = 16
+/** Increments the first key, and reads the second one, so that both must be on one node. */
+const COUNT = 'redis.call("GET", KEYS[2]) return redis.call("INCR", KEYS[1])'
+
+describe.skipIf(!hasRedisServer)('a cluster', () => {
+  let cluster: TestCluster
+  let client: RespClient
+  let redis: RedisConnection
+  const others: RespClient[] = []
+
+  beforeAll(async () => {
+    cluster = await startRedisCluster()
+    client = connectResp({ url: `${cluster.url}/?lanes=${LANES}`, timeoutMs: 1_000 })
+    expect(await client.check()).toEqual([])
+    redis = client.connect({ timeoutMs: 1_000 })
+  })
+  afterAll(async () => {
+    for (const each of [client, ...others]) each.close()
+    await cluster.close()
+  })
+
+  /** Returns another client of the cluster. */
+  function another(options: Partial<RespOptions> = {}): RespClient {
+    const other = connectResp({ url: `${cluster.url}/?lanes=${LANES}`, ...options })
+    others.push(other)
+    return other
+  }
+  const mistakesOf = async (options: Partial<RespOptions>) => {
+    const error = await another(options)
+      .check()
+      .catch((error: unknown) => error)
+    return error instanceof Misconfigured ? error.mistakes : error
+  }
+  function lane(at: number): RedisConnection {
+    const found = allLanes(redis)[at]
+    if (found === undefined) throw new Error('there is no such lane')
+    return found
+  }
+  async function placeOf({ keys }: RedisConnection) {
+    const slot = Number(await cluster.nodes[0]?.direct.cluster('KEYSLOT', keys.prefix))
+    const owner = await cluster.ownerOf(slot)
+    const next = cluster.masters.find((node) => node !== owner)
+    if (owner === undefined || next === undefined) throw new Error('the slot has no owner')
+    return { slot, owner, next }
+  }
+  const countOn = async ({ direct }: ClusterNode, name: string) => {
+    const line = (await direct.info('commandstats'))
+      .split('\n')
+      .find((each) => each.startsWith(`cmdstat_${name}:`))
+    return Number(/calls=(\d+)/.exec(line ?? '')?.[1] ?? 0)
+  }
+
+  test('serves each lane from the master of its slot, and the connection itself too', async () => {
+    expect(allLanes(redis)).toHaveLength(LANES)
+    for (const each of [redis, ...allLanes(redis)]) {
+      const key = `${each.keys.prefix}first`
+      const { owner } = await placeOf(each)
+      expect(
+        await each.send([
+          ['SET', key, '1'],
+          ['GET', key],
+        ]),
+      ).toEqual([{ result: 'OK' }, { result: '1' }])
+      expect(await owner.direct.get(key)).toBe('1')
+    }
+  })
+
+  test('a write that a replica must have returns the replies of its commands', async () => {
+    const key = `${lane(0).keys.prefix}written`
+    expect(await lane(0).send([['SET', key, '1']], { acknowledgedBy: 1 })).toEqual([
+      { result: 'OK' },
+    ])
+    await expect(lane(0).send([['SET', key, '1']], { acknowledgedBy: 2 })).rejects.toMatchObject({
+      fault: 'timeout',
+    })
+  })
+
+  test('a call with a key of another lane is a defect and reaches no server', async () => {
+    await expect(lane(0).send([['GET', `${lane(1).keys.prefix}k`]])).rejects.toThrow(TypeError)
+    await expect(redis.send([['GET', 'k']])).rejects.toThrow(TypeError)
+    await expect(redis.send([['EVAL', 'return 1', 1, 'k']])).rejects.toThrow(TypeError)
+  })
+
+  test('while a slot moves, a command runs once, wherever its keys are, and afterwards too', async () => {
+    const moving = lane(3)
+    const [here, there, both] = ['here', 'there', 'both'].map((each) => moving.keys.prefix + each)
+    const { slot, next } = await placeOf(moving)
+    const increment = async (key = '') => (await moving.send([['INCR', key]]))[0]?.result
+    expect(await increment(here)).toBe(1)
+    await moving.send([['SET', both ?? '', '1']])
+    let waiting: Promise<unknown> | undefined
+    await moveSlot(cluster, slot, next, async () => {
+      // The old master has this key still, and a new key belongs to the new master (ASK).
+      expect(await increment(here)).toBe(2)
+      expect(await increment(there)).toBe(1)
+      // One key is on each node, so that no node can run the script (TRYAGAIN).
+      waiting = moving.send([['EVAL', COUNT, 2, there ?? '', both ?? '']])
+      await expect
+        .poll(async () => {
+          const errors = await Promise.all(
+            cluster.masters.map(({ direct }) => direct.info('errorstats')),
+          )
+          return errors.join()
+        })
+        .toContain('errorstat_TRYAGAIN')
+    })
+    expect(await waiting).toEqual([{ result: 2 }])
+    // The table still names the old master (MOVED).
+    expect(await increment(here)).toBe(3)
+    const before = await countOn(next, 'incr')
+    expect(await increment(there)).toBe(3)
+    expect(await countOn(next, 'incr')).toBe(before + 1)
+  })
+
+  test('a call whose socket is lost before the reply fails, and is not sent again', async () => {
+    const { owner } = await placeOf(lane(5))
+    const key = `${lane(5).keys.prefix}once`
+    const call = lane(5).send([
+      ['INCR', key],
+      ['BLPOP', `${lane(5).keys.prefix}never`, 0],
+    ])
+    const failed = expect(call).rejects.toMatchObject({ fault: 'unreachable' })
+    await expect.poll(() => owner.direct.get(key)).toBe('1')
+    await owner.direct.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+    await failed
+    await expect
+      .poll(() =>
+        lane(5)
+          .send([['GET', key]])
+          .catch(() => undefined),
+      )
+      .toEqual([{ result: '1' }])
+  })
+
+  test('another number of lanes is refused at the start, and by each call', async () => {
+    const url = `${cluster.url}/?lanes=8`
+    expect(await mistakesOf({ url })).toEqual([
+      'REDIS_URL: has 8 lanes, but the keys of this cluster are in 16 lanes; set ?lanes=16',
+    ])
+    const other = another({ url }).connect({})
+    await expect(other.send([['PING']])).rejects.toMatchObject({ fault: 'refused' })
+  })
+
+  test('settings that lose revocations are refused at the start', async () => {
+    const [first, second] = cluster.masters
+    expect(await mistakesOf({ fenceMs: 1_750, timeoutMs: 250 })).toEqual([
+      expect.stringMatching(/^REDIS_FENCE_MS: 1750 ms and the deadline of 250 ms must be less/),
+    ])
+    expect(await mistakesOf({ fenceMs: 1_749, timeoutMs: 250 })).toEqual([])
+    expect(await mistakesOf({ replicasAcked: 2 })).toEqual([
+      expect.stringMatching(/^REDIS_REPLICAS_ACKED: 2 must have a revocation, .* has 1;/),
+    ])
+    await first?.direct.config('SET', 'maxmemory-policy', 'volatile-lru')
+    await second?.direct.config('SET', 'cluster-require-full-coverage', 'yes')
+    const eviction = expect.stringMatching(/maxmemory-policy volatile-lru, and an evicted/)
+    const coverage = expect.stringMatching(/cluster-require-full-coverage yes/)
+    expect(await mistakesOf({})).toEqual(expect.arrayContaining([eviction, coverage]))
+    expect(await mistakesOf({ acceptsEviction: true })).toEqual([coverage])
+    await second?.direct.config('SET', 'cluster-require-full-coverage', 'no')
+    expect(await another({ acceptsEviction: true }).check()).toEqual([eviction])
+    await first?.direct.config('SET', 'maxmemory-policy', 'noeviction')
+  })
+
+  test('a URL of one server is refused for a cluster, and the other way round', async () => {
+    const [{ port } = { port: 0 }] = cluster.masters
+    expect(await mistakesOf({ url: `redis://127.0.0.1:${port}` })).toEqual([
+      'REDIS_URL: is a Redis Cluster; set redis+cluster://host:port',
+    ])
+    const server = await startRealServer([])
+    expect(await mistakesOf({ url: `redis+cluster://127.0.0.1:${server.port}` })).toEqual([
+      'REDIS_URL: is not a Redis Cluster; set redis://host:port',
+    ])
+    await server.close()
+  })
+})
