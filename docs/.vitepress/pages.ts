@@ -60,7 +60,7 @@ export const PAGES: readonly Pages[] = [
 /** Pages about what was decided, proven and measured. The search leaves them out, and so does `llms-full.txt`. */
 export const RECORDS: Pages = {
   text: 'Records',
-  pages: ['checklist', 'conformance', 'benchmarks'],
+  pages: ['checklist', 'conformance', 'benchmarks', 'fleet'],
 }
 
 /** Folders of records. Each file of `decisions` and `design` is a page; `reports` are not on the sidebar. */

@@ -58,9 +58,9 @@ describe('the structure of the source', () => {
     expect(cyclesOf([...edges, ...edgesOf(tools), ...own], (file) => file)).toEqual([])
   })
 
-  test('the benchmarks have at most 11,000 lines', () => {
+  test('the benchmarks have at most 12,900 lines', () => {
     const lines = filesBelow(root, 'bench').map((file) => textOf(file).split('\n').length - 1)
-    expect(lines.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(11_000)
+    expect(lines.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(12_900)
   })
 
   test('a planted cycle between two folders is found, with the imports that close it', () => {
