@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** `portcullis`: the operators' command line. It stores nothing on disk. */
 import { type Command, CommanderError } from 'commander'
+import { didYouMean } from '../src/suggestions/did-you-mean.ts'
 import { Failure, USAGE, usage } from './failure.ts'
 import { printFailure } from './output.ts'
 import { createProgram } from './program.ts'
@@ -23,9 +24,17 @@ function commandNamedBy(argv: readonly string[], program: Command): string {
   return path
 }
 
+/** Adds the nearest of the allowed values. */
+function withNearest(message: string): string {
+  const [, given, allowed] = /'([^']*)' is invalid.*Allowed choices are (.*)\.$/.exec(message) ?? []
+  const nearest = given && allowed ? didYouMean(given, allowed.split(', ')) : undefined
+  return nearest === undefined ? message : `${message.replace(/\.$/, '')}; ${nearest}`
+}
+
 /** Returns commander's error message without option values, which may be secrets. */
 function complaint(error: CommanderError): string {
-  return error.message
+  const message = withNearest(error.message)
+  return message
     .replace(/^error: /, '')
     .replaceAll('\n', ' ')
     .replace(/(?<!'--[\w-]+ <[\w-]+)=[^']*'/g, "'")

@@ -45,6 +45,23 @@ Examples:
   portcullis audit tail --decision deny
   portcullis clients create --name billing --grant client_credentials --role reader`
 
+/** The headings of the help, in the order of the first command of each. */
+const GROUPS: Readonly<Record<string, readonly string[]>> = {
+  'Run a gateway:': ['dev', 'serve', 'redis', 'deploy', 'doctor'],
+  'Callers and credentials:': [
+    ...['token', 'revoke', 'revocations', 'clients', 'consents', 'api-keys'],
+  ],
+  'Limits, plans and bans:': ['usage', 'limits', 'plans', 'bans'],
+  'Relations:': ['relations', 'check', 'expand'],
+  'Audit trail:': ['audit', 'explain'],
+  'Keys and issuers:': ['keys', 'idp', 'signals'],
+  'Policy:': ['policy', 'openapi', 'mcp'],
+}
+const OTHERS = 'Command line:'
+
+const groupOf = (name: string): string =>
+  Object.entries(GROUPS).find(([, names]) => names.includes(name))?.[0] ?? OTHERS
+
 /** Commander removes colors that the output cannot show. */
 const { bold, cyan } = createColors(true)
 
@@ -64,6 +81,8 @@ export function createProgram(): Command {
     // Options after a subcommand belong to it: `deploy rollback --yes`.
     .enablePositionalOptions()
     .exitOverride()
+    .commandsGroup(OTHERS)
+    .helpCommand('help [command]', 'show the help of a command')
     .configureOutput({
       outputError() {},
       getOutHasColors: () => hasColors(process.stdout, process.env),
@@ -100,5 +119,6 @@ export function createProgram(): Command {
   addDoctorCommand(program)
   addOpenApiCommands(program)
   addCompletionCommands(program)
+  for (const command of program.commands) command.helpGroup(groupOf(command.name()))
   return program
 }

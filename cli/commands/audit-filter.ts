@@ -1,6 +1,8 @@
 /** Filter options and table columns of the audit trail commands. */
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { instant, keyId } from '../arguments.ts'
+
+const DECISIONS = ['allow', 'deny', 'error']
 
 /** The filters that `query` and `tail` share. */
 export interface EventFilter {
@@ -59,7 +61,7 @@ export function filtered(command: Command): Command {
     .option('--client <id>', 'client of the caller')
     .option('--tenant <tenant>', 'tenant of the caller')
     .option('--address <address>', 'client address; an IPv6 address stands for its /64')
-    .option('--decision <decision>', 'decision: allow, deny or error')
+    .addOption(new Option('--decision <decision>', 'decision').choices(DECISIONS))
     .option('--status <status>', 'status of the response, such as 403')
     .option('--tool <name>', 'tool, prompt or resource of a call of an MCP server')
     .option('--change <action>', 'change by an operator, such as ban.create, or ban for all')

@@ -1,6 +1,7 @@
 /** `portcullis completion`: prints the script that completes commands and options in a shell. */
 import { Argument, Command } from 'commander'
 import { bashScript } from '../completion/bash.ts'
+import { addValues } from '../completion/values.ts'
 
 const HELP = `
 Put the line into the start file of your shell (~/.bashrc, ~/.zshrc, ~/.config/fish/config.fish):
@@ -43,6 +44,7 @@ async function suggest(program: Command, words: string[]): Promise<void> {
   // The library adds its own two commands to the program that it reads, so it gets a copy.
   const copy = new Command(program.name())
   for (const command of program.commands) if (command.name() !== SUGGEST) copy.addCommand(command)
+  await addValues(copy, words)
   const suggestions = addSuggestions(copy, { completionCommandName: ADDED })
   suggestions.commands.delete(ADDED)
   suggestions.parse(words)

@@ -5,11 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { isInstalled } from '../harness/process.ts'
+import { makeNodeProject } from '../runtimes/node/project.ts'
 import { CLI, runCli } from './command-line.ts'
 
 /** Returns what the shells' scripts get for a line. The last word may be empty. */
-async function suggestionsFor(...words: string[]): Promise<readonly string[]> {
-  const { code, stdout } = await runCli(['complete', '--', ...words])
+async function suggestionsFor(words: string[], cwd = '/'): Promise<readonly string[]> {
+  const { code, stdout } = await runCli(['complete', '--', ...words], { cwd })
   expect(code).toBe(0)
   const lines = stdout.trimEnd().split('\n')
   expect(lines.pop()).toBe(':4')
@@ -35,12 +36,37 @@ describe('suggestions', () => {
     ],
     [['comp'], ['completion']],
     [['clients', 'create', '--jwks', ''], []],
+    [
+      ['audit', 'query', '--decision', ''],
+      ['allow', 'deny', 'error'],
+    ],
+    [['idp', 'show', 'ok'], ['okta']],
+    [['idp', 'doctor', '-', '--preset', 'key'], ['keycloak']],
+    [
+      ['token', 'mint', '--format', ''],
+      ['jwt', 'opaque'],
+    ],
   ])('for %j', async (words, expected) => {
-    expect(await suggestionsFor(...words)).toEqual(expected)
+    expect(await suggestionsFor(words)).toEqual(expected)
+  })
+
+  test('for a role and a limit are the names in the policy of the project', async () => {
+    const project = await makeNodeProject(`
+      import { definePolicy } from 'portcullis'
+      const slow = { limit: 1, windowSeconds: 1, by: 'subject', onUnavailable: 'deny' }
+      export default definePolicy({
+        roles: { guest: ['a:read'], host: ['a:*'] },
+        limits: { slow },
+        routes: [{ method: 'GET', path: '/a', permission: 'a:read', limits: ['slow'] }],
+      })`)
+    const { folder: cwd } = project
+    expect(await suggestionsFor(['token', 'sign', '--role', 'g'], cwd)).toEqual(['guest'])
+    expect(await suggestionsFor(['limits', 'override', ''], cwd)).toEqual(['slow'])
+    await project.close()
   })
 
   test('for an empty line are all visible commands, without the one for scripts', async () => {
-    const names = await suggestionsFor('')
+    const names = await suggestionsFor([''])
     expect(names).toEqual(expect.arrayContaining(['audit', 'clients', 'completion']))
     expect(names.filter((name) => name.startsWith('complete'))).toEqual([])
   })

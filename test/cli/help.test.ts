@@ -133,3 +133,23 @@ test('--version prints the version of the package', async () => {
   const { code, stdout } = await runCli(['--version'])
   expect({ code, stdout }).toEqual({ code: 0, stdout: '0.1.0\n' })
 })
+
+test('commands are in groups, each with a heading', () => {
+  const text = helpOf(createProgram())
+  const headings = [...text.matchAll(/^([A-Z][\w ,]+):$/gm)].map(([, heading]) => heading)
+  expect(headings.slice(1, -1)).toEqual([
+    ...['Run a gateway', 'Callers and credentials', 'Limits, plans and bans', 'Relations'],
+    ...['Audit trail', 'Keys and issuers', 'Policy', 'Command line', 'Environment'],
+  ])
+})
+
+test.each([
+  [['audit', 'query', '--decision', 'dney'], 'did you mean "deny"?'],
+  [['bans', 'create', 'adress', '1', '--for', '1h'], 'did you mean "address"?'],
+  [['idp', 'show', 'okt'], 'did you mean "okta"?'],
+  [['adit'], 'audit'],
+])('%j suggests a name', async (args, suggestion) => {
+  const { code, stderr } = await runCli(args)
+  expect(code).toBe(2)
+  expect(stderr).toContain(suggestion)
+})

@@ -151,6 +151,7 @@ describe('the structure of the source', () => {
       'package.json',
       'src/errors.ts',
       'src/problems/mistake.ts',
+      'src/suggestions/did-you-mean.ts',
       'src/validators/environment.ts',
     ]
     // `doctor` checks what the gateway needs of Redis.
