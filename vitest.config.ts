@@ -44,6 +44,7 @@ const HEAP = ['test/access/tokens/token-cache.test.ts', 'test/runtimes/node/relo
 const LONG = [
   'test/features/operators/schemathesis.slow.test.ts',
   'test/audit/blocks.slow.test.ts',
+  'test/access/admission/redis/lanes.slow.test.ts',
   'test/audit/chain.slow.test.ts',
   'test/audit/erasure.slow.test.ts',
   'test/bench/soak.test.ts',

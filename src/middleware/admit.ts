@@ -7,7 +7,7 @@ import {
   type AdmissionVerdict,
 } from '../access/admission/admission.ts'
 import type { LimitRequest, Meter, RateLimit } from '../access/admission/limit.ts'
-import { limitKeyOf, windowOfPrincipal } from '../access/admission/limit-key.ts'
+import { type LimitWindow, limitKeyOf, windowOfPrincipal } from '../access/admission/limit-key.ts'
 import type { DeferredLimit } from '../access/admission/reference-resolver.ts'
 import type { Principal } from '../access/principal.ts'
 import { reasonOfDenial } from '../audit/reason.ts'
@@ -100,8 +100,8 @@ export const admit = ({
       const requests: LimitRequest[] = []
       for (const { rule, keyOf } of rules) {
         const window = keyOf(of)
-        const { key, everywhere } = 'key' in window ? window : await window
-        const request = { rule, key, everywhere }
+        const { key, everywhere, owner } = 'key' in window ? window : await window
+        const request = { rule, key, everywhere, owner }
         requests.push(rule.meter ? await rule.meter.complete(request, principal) : request)
       }
       const included =
@@ -169,19 +169,22 @@ function checkLimit({ name, limit, windowSeconds, engine, cost = 1, lease }: Pol
   if (mistake !== undefined) throw new RangeError(`admit: ${name}: lease ${mistake}`)
 }
 
-type LimitWindow = Pick<LimitRequest, 'key' | 'everywhere'>
 type LimitKey = (of: LimitSubject) => LimitWindow | Promise<LimitWindow>
 
-const windowOf = (key: string | Promise<string>): LimitWindow | Promise<LimitWindow> =>
-  typeof key === 'string' ? { key } : key.then((text) => ({ key: text }))
+/** Returns the window of a limit without a principal. */
+function windowOf(
+  rule: Parameters<typeof limitKeyOf>[0],
+  owner: string,
+): LimitWindow | Promise<LimitWindow> {
+  const key = limitKeyOf(rule, { issuer: '', value: owner })
+  return typeof key === 'string' ? { key, owner } : key.then((text) => ({ key: text, owner }))
+}
 
 /** Returns a function that derives the key of the limit's window, once for each principal. */
 function limitKey({ by, name, engine }: PolicyLimit): LimitKey {
-  const ofAddress: LimitKey = ({ address }) =>
-    windowOf(limitKeyOf({ name, by: 'address' }, { issuer: '', value: address }))
+  const ofAddress: LimitKey = ({ address }) => windowOf({ name, by: 'address' }, address)
   if (by === 'address') return ofAddress
-  if (typeof by === 'function')
-    return (of) => windowOf(limitKeyOf({ name, by }, { issuer: '', value: by(of) }))
+  if (typeof by === 'function') return (of) => windowOf({ name, by }, by(of))
   const known = new WeakMap<Principal, LimitWindow>()
   const derive = async (principal: Principal): Promise<LimitWindow> => {
     const window = await windowOfPrincipal({ name, by, engine }, principal)
@@ -204,5 +207,5 @@ async function deferredLimit(
   const of = (principal: Principal | null) => keyOf({ request, principal, address })
   const limit = { rule, keyOf: of, slot: rule.meter?.newSlot() }
   if (typeof by === 'function') return { ...limit, window: undefined }
-  return { ...limit, window: by === 'address' ? { key: (await of(null)).key } : { by } }
+  return { ...limit, window: by === 'address' ? await of(null) : { by } }
 }

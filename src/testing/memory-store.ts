@@ -186,7 +186,12 @@ export function createMemoryStore(now: () => number): MemoryStore {
       keys: DEFAULT_KEYS,
       consult,
       resolve,
-      read: async (keys) => new Map(keys.map((key) => [key, revoked.get(key) ?? bans.get(key)])),
+      read: async (callers) =>
+        new Map(
+          callers.flatMap(({ keys }) =>
+            keys.map((key) => [key, revoked.get(key) ?? bans.get(key)] as const),
+          ),
+        ),
     },
     bans,
     plans,

@@ -201,11 +201,12 @@ export function createAdmission({
       if (states !== undefined)
         return { ...ADMITTED, limits: states, renewal: local?.renewal(limits) }
 
-      const { revocation, bans } = keys
+      const { caller, revocation, bans } = keys
       // Read before the call, so that the store and this function judge bans by the same time.
       const nowMs = now()
       const call = local?.beginCall(limits)
       const query = {
+        caller,
         revocation,
         bans,
         observedBans: observesBans ? bans.map((ban) => observedBan(store.keys, ban)) : undefined,
@@ -246,10 +247,12 @@ export function createAdmission({
       // Read before the call: what changes during the call is reported to the next one.
       const mark = local?.mark()
       const nowMs = now()
-      const names = new Set<string>()
-      for (const { parties } of doubtful)
-        for (const party of parties) for (const key of party.keys) names.add(key)
-      const read = await store.read([...names])
+      const read = await store.read(
+        [...doubtful].map(({ caller, parties }) => ({
+          caller,
+          keys: parties.flatMap((party) => party.keys),
+        })),
+      )
       return callers.map(({ principal }, index) => {
         const keys = all[index]
         if (keys === undefined || !doubtful.has(keys)) return undefined

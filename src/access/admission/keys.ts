@@ -17,6 +17,8 @@ export interface DecidingKeys {
 }
 
 export interface RequestKeys extends DecidingKeys {
+  /** The subject, or the address of an anonymous caller. */
+  readonly caller: string
   /**
    * The party of the address. With a principal, also those of its credentials and of the principal; with
    * an unverified credential, also that of the credentials.
@@ -79,33 +81,40 @@ export function createKeyCache(
       credentials: { ban: credentials, party: createParty(keys, [credentials]) },
     }
     addresses.set(address, known)
-    if (principal === null) return withoutPrincipal(known, isUnverified)
+    if (principal === null) return withoutPrincipal(known, address, isUnverified)
     const made = principals.get(principal) ?? (await derivePrincipalKeys(keys, principal))
     const own = principals.get(principal) ?? made
     principals.set(principal, own)
-    return joined(known, own)
+    return joined(known, own, principal)
   }
 
   return function keysOf(principal, address, isUnverified = false) {
     const known = addresses.get(address)
     if (known === undefined) return derive(principal, address, isUnverified)
-    if (principal === null) return withoutPrincipal(known, isUnverified)
+    if (principal === null) return withoutPrincipal(known, address, isUnverified)
     const own = principals.get(principal)
-    return own === undefined ? derive(principal, address, isUnverified) : joined(known, own)
+    if (own === undefined) return derive(principal, address, isUnverified)
+    return joined(known, own, principal)
   }
 }
 
 function withoutPrincipal(
   { ban, party, credentials }: AddressKeys,
+  caller: string,
   isUnverified: boolean,
 ): RequestKeys {
   const revocation = NOTHING_REVOCABLE
-  if (!isUnverified) return { revocation, bans: [ban], parties: [party] }
-  return { revocation, bans: [ban, credentials.ban], parties: [party, credentials.party] }
+  if (!isUnverified) return { caller, revocation, bans: [ban], parties: [party] }
+  return { caller, revocation, bans: [ban, credentials.ban], parties: [party, credentials.party] }
 }
 
-function joined({ ban, party, credentials }: AddressKeys, own: PrincipalKeys): RequestKeys {
+function joined(
+  { ban, party, credentials }: AddressKeys,
+  own: PrincipalKeys,
+  { subject }: Principal,
+): RequestKeys {
   return {
+    caller: subject,
     revocation: own.revocation,
     bans: [ban, ...own.bans, credentials.ban],
     parties: [party, own.party, credentials.party],

@@ -2,6 +2,7 @@
 
 import { keyPart } from '../../redis/key-part.ts'
 import { type Principal, vouchingIssuer } from '../principal.ts'
+import type { LimitRequest } from './limit.ts'
 
 /** Properties of a caller that a limit can count by without a function. */
 export type LimitScope = 'key' | 'subject' | 'client' | 'tenant' | 'address'
@@ -49,6 +50,9 @@ function joined(kind: string, part: string | Promise<string>): string | Promise<
   return typeof part === 'string' ? `${kind}:${part}` : part.then((text) => `${kind}:${text}`)
 }
 
+/** A window, as a `LimitRequest` names it. */
+export type LimitWindow = Pick<LimitRequest, 'key' | 'everywhere' | 'owner'>
+
 /**
  * Returns the window of a caller: its key, and for a member of a tenant `everywhere`, the key that the
  * caller would have without the tenant.
@@ -56,16 +60,18 @@ function joined(kind: string, part: string | Promise<string>): string | Promise<
 export async function windowOfPrincipal(
   rule: Pick<WindowRule, 'name' | 'engine'> & { readonly by: LimitScope },
   principal: Principal,
-): Promise<{ readonly key: string; readonly everywhere: string | undefined }> {
+): Promise<LimitWindow> {
   const by = rule.by === 'key' && principal.key === undefined ? 'subject' : rule.by
   const issuer = vouchingIssuer(principal, by)
   // Callers without a client or tenant share one window per issuer: none bypasses the limit.
   const value = by === 'address' ? '' : (principal[by] ?? '')
   const { tenant } = principal
   const everywhere = await limitKeyOf({ ...rule, by }, { issuer, value })
-  if (tenant === undefined || by !== 'subject') return { key: everywhere, everywhere: undefined }
+  const owner = by === 'key' ? principal.subject : value
+  if (tenant === undefined || by !== 'subject')
+    return { key: everywhere, everywhere: undefined, owner }
   const key = await limitKeyOf({ ...rule, by }, { issuer, value, tenant })
-  return { key, everywhere: key === everywhere ? undefined : everywhere }
+  return { key, everywhere: key === everywhere ? undefined : everywhere, owner }
 }
 
 async function memberWindow(name: string, parts: readonly string[]): Promise<string> {

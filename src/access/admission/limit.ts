@@ -77,6 +77,11 @@ export interface LimitRequest {
   /** The key of the window, from `limitKeyOf`: unique over all limits, and bounded. */
   readonly key: string
   /**
+   * The party of the window: the subject (also of an API key), client, tenant or address, or the value
+   * of the policy's function. A cluster has the window in the lane of this text. Default: the caller.
+   */
+  readonly owner?: string | undefined
+  /**
    * The key of the window that the caller would have without its tenant, if it differs. An override of
    * this window applies as well; of two overrides, the smaller one.
    */

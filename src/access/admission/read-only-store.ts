@@ -12,15 +12,16 @@ import type { AdmissionStore } from './store.ts'
 export function readOnlyStore(store: AdmissionStore): AdmissionStore {
   return {
     keys: store.keys,
-    read: (keys) => store.read(keys),
+    read: (callers) => store.read(callers),
 
     async consult({ limits, proof: _, since: __, ...query }) {
       const facts = await store.consult({
         ...query,
         isReading: true,
-        limits: limits.map(({ rule, key, everywhere, planSources }) => ({
+        limits: limits.map(({ rule, key, owner, everywhere, planSources }) => ({
           rule: readingOf(rule),
           key,
+          owner,
           everywhere,
           planSources,
         })),

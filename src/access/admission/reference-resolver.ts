@@ -12,9 +12,8 @@ import type { DpopProof } from '../tokens/dpop.ts'
 import { checkRecord, principalOfRecord, type Reference } from '../tokens/reference.ts'
 import type { createKeyCache, DecidingKeys } from './keys.ts'
 import type { LimitRequest, LimitRule, RateLimit } from './limit.ts'
+import type { LimitWindow } from './limit-key.ts'
 import type { AdmissionFacts, AdmissionStore, ReferenceFacts, ReferenceLimit } from './store.ts'
-
-type LimitWindow = Pick<LimitRequest, 'key' | 'everywhere'>
 
 /** A limit. Its window may depend on the principal of the reference. */
 export interface DeferredLimit {
@@ -145,7 +144,10 @@ export function createReferenceResolver({
 }
 
 /** Adds what a metered limit needs, such as the sources of the caller's plan. Keeps the slot. */
-async function completed(request: LimitRequest, principal: Principal): Promise<LimitRequest> {
+export async function completed(
+  request: LimitRequest,
+  principal: Principal,
+): Promise<LimitRequest> {
   const { meter } = request.rule
   if (meter === undefined) return request
   return { ...(await meter.complete(request, principal)), slot: request.slot }
@@ -157,7 +159,7 @@ function withWindow({ rule, window, slot }: DeferredLimit): ReferenceLimit[] {
 
 /** Returns the limit as a request, if its window is known without a principal. */
 export function withKey({ rule, window }: Pick<DeferredLimit, 'rule' | 'window'>): LimitRequest[] {
-  return window !== undefined && 'key' in window ? [{ rule, key: window.key }] : []
+  return window !== undefined && 'key' in window ? [{ rule, ...window }] : []
 }
 
 /** Returns the values in the order of `keys`. Throws `Unavailable` for a key that was not read. */

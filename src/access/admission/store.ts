@@ -16,6 +16,11 @@ export type ProofUse = Pick<DpopProof, 'replayId' | 'replayTtlSeconds'>
 
 /** Everything that one request needs from the store. */
 export interface AdmissionQuery {
+  /**
+   * The subject, or the address of an anonymous caller: a cluster has its keys in one lane. Default:
+   * the query has only limits.
+   */
+  readonly caller?: string | undefined
   readonly revocation: RevocationKeys
   readonly bans: readonly BanKey[]
   /** Bans in observe mode. They are reported and refuse nothing. */
@@ -35,6 +40,8 @@ export interface AdmissionQuery {
    * find. Only without a proof, leases and limits of another engine. Default false.
    */
   readonly isReading?: boolean
+  /** The reply has the time of the take; see `AdmissionFacts.takenMicros`. Default false. */
+  readonly reportsTake?: boolean
   /** Milliseconds since the epoch. Decides whether a ban has ended. */
   readonly nowMs: number
 }
@@ -53,6 +60,11 @@ export interface AdmissionFacts extends RevocationFacts {
   readonly proofUsed: boolean
   /** The answer to the relation query. `Unavailable` if only that check failed. */
   readonly relation?: RelationAnswer | Unavailable | undefined
+  /**
+   * If the query requests it, and nothing refused the request before its limits: when their units were
+   * taken, in microseconds of the server's clock. Only the server interprets it.
+   */
+  readonly takenMicros?: string | undefined
   /** The changes since the cursor of the query, read before everything else. */
   readonly feed?: FeedReply
 }
@@ -60,7 +72,10 @@ export interface AdmissionFacts extends RevocationFacts {
 export interface ReferenceLimit {
   readonly rule: LimitRule
   /** The window, or the property of the record's principal that the store derives it from. */
-  readonly window: ({ readonly key: string } | { readonly by: Exclude<LimitScope, 'address'> }) & {
+  readonly window: (
+    | Pick<LimitRequest, 'key' | 'owner'>
+    | { readonly by: Exclude<LimitScope, 'address'> }
+  ) & {
     /** The window of a subject is the same in every tenant. Default: as the engine of the rule. */
     readonly isEverywhere?: boolean
   }
@@ -104,6 +119,13 @@ export interface ReferenceFacts {
   readonly proofUsed: boolean
 }
 
+/** Keys that decide about one caller. */
+export interface CallerKeys {
+  /** As in `AdmissionQuery`. */
+  readonly caller: string
+  readonly keys: readonly string[]
+}
+
 /**
  * Port: the store of admission for callers with signed tokens. Throws `Unavailable` if it cannot answer. It
  * never treats a missing or malformed reply as "not refused".
@@ -122,7 +144,7 @@ export interface CallerStore {
    * Returns the values of keys of revocations, cutoffs and bans, as `ReferenceFacts.read` does, in ONE
    * round trip. Takes nothing.
    */
-  read(keys: readonly string[]): Promise<ReferenceFacts['read']>
+  read(callers: readonly CallerKeys[]): Promise<ReferenceFacts['read']>
 }
 
 /** Port: the store of admission for opaque tokens and API keys as well. */

@@ -25,7 +25,15 @@ import {
 import { tokenIdHash } from '../../../src/access/token-id.ts'
 import type { ReferenceRecord, ReferenceStore } from '../../../src/access/tokens/reference.ts'
 import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
-import { ADDRESS, GATEWAY, limitOf, nowSeconds, principal, recordOf, stored } from './callers.ts'
+import {
+  ADDRESS,
+  GATEWAY,
+  nowSeconds,
+  principal,
+  recordOf,
+  stored,
+  limitOf as windowOf,
+} from './callers.ts'
 
 export interface TestedStores {
   readonly store: AdmissionStore
@@ -33,6 +41,12 @@ export interface TestedStores {
   readonly references: ReferenceStore
   /** Writes the end of a ban, in seconds since the epoch. */
   ban(key: string, untilSeconds: number): Promise<void>
+}
+
+/** Returns a limit of a party of its own, whose window may be in another lane of a cluster. */
+function limitOf(rule: Parameters<typeof windowOf>[0] = {}): LimitRequest {
+  const limit = windowOf(rule)
+  return { ...limit, owner: limit.key }
 }
 
 /** Declares the tests. `open` returns empty stores with the clock of the machine. */
@@ -51,7 +65,8 @@ export function admissionContract(open: () => Promise<TestedStores>): void {
       { by: 'address', key: await addressBanKey(DEFAULT_KEYS, ADDRESS) },
       { by: 'subject', key: await subjectBanKey(DEFAULT_KEYS, who.issuer, who.subject) },
     ]
-    return { revocation: await deriveRevocationKeys(DEFAULT_KEYS, who), bans }
+    const revocation = await deriveRevocationKeys(DEFAULT_KEYS, who)
+    return { caller: who.subject, revocation, bans }
   }
   /** Returns the units that are left, without counting a request. */
   async function leftOf(limit: LimitRequest): Promise<unknown> {
@@ -209,7 +224,10 @@ export function admissionContract(open: () => Promise<TestedStores>): void {
   async function resolve(hash: string, query: Partial<ReferenceQuery> = {}) {
     const limits: ReferenceLimit[] = [
       { rule: limitOf({ name: 'standard' }).rule, window: { by: 'subject' } },
-      { rule: limitOf({ name: 'address' }).rule, window: { key: 'address:address:192.0.2.1' } },
+      {
+        rule: limitOf({ name: 'address' }).rule,
+        window: { key: 'address:address:192.0.2.1', owner: ADDRESS },
+      },
     ]
     return stores.store.resolve({
       reference: { hash },
@@ -227,7 +245,7 @@ export function admissionContract(open: () => Promise<TestedStores>): void {
     const { hash } = await stored(stores.references, made)
     return { hash, record: made }
   }
-  const windowOf = async ({ issuer, subject, tenant }: ReferenceRecord) =>
+  const ownWindow = async ({ issuer, subject, tenant }: ReferenceRecord) =>
     limitKeyOf({ name: 'standard', by: 'subject' }, { issuer, value: subject, tenant })
 
   test('a reference has the record that was stored, until it is removed', async () => {
@@ -240,14 +258,15 @@ export function admissionContract(open: () => Promise<TestedStores>): void {
 
   test('a reference counts in the windows of its subject, as a token of the subject does', async () => {
     const { hash, record } = await keep()
-    const key = await windowOf(record)
+    const key = await ownWindow(record)
     const { limits } = await resolve(hash)
     expect(limits).toMatchObject([
       { key, state: { remaining: 2, admitted: true } },
       { key: 'address:address:192.0.2.1', state: { remaining: 2, admitted: true } },
     ])
     const { rule } = limitOf({ name: 'standard' })
-    expect((await consult({ limits: [{ rule, key }] })).limits).toMatchObject([{ remaining: 1 }])
+    const again = { rule, key, owner: record.subject }
+    expect((await consult({ limits: [again] })).limits).toMatchObject([{ remaining: 1 }])
   })
 
   test.each([
@@ -335,7 +354,7 @@ export function admissionContract(open: () => Promise<TestedStores>): void {
       const facts = await resolve(hash, { proof })
       expect([...facts.read.values()].filter(isPresent).length).toBe(1)
       expect(facts.limits.filter(isPresent)).toEqual([])
-      expect(await consult({ proof })).toMatchObject({ proofUsed: false })
+      expect(await consult({ caller: subject, proof })).toMatchObject({ proofUsed: false })
     },
   )
 

@@ -44,7 +44,10 @@ export function admitCommand(name: string, keys: RedisKeys, query: AdmissionQuer
   const isLeased = exact.some(({ leaseRequest }) => leaseRequest !== undefined)
   command.push(checked, hasSeconds ? -exact.length : exact.length)
   command.push(query.isReading ? READS : isLeased ? exact.length : 0)
-  command.push(`${keepSeconds} ${tokens} ${revokedBefore} ${inForce} ${issuedAtSeconds} ${nowMs}`)
+  const requests = query.reportsTake ? ' t' : ''
+  command.push(
+    `${keepSeconds} ${tokens} ${revokedBefore} ${inForce} ${issuedAtSeconds} ${nowMs}${requests}`,
+  )
   for (const { rule } of exact) command.push(...exactArguments(rule, query.isRenewal))
   if (isLeased) for (const { leaseRequest } of exact) command.push(leaseArgument(leaseRequest))
   return command
@@ -84,6 +87,7 @@ export function readFacts(result: unknown, query: AdmissionQuery, nowMs: number)
     observedUntilSeconds: existing === 0 ? NONE : seconds.slice(inForce),
     proofUsed: readCount(reply[1], 1) === 1,
     limits: readStates(reply, end, query, nowMs),
+    takenMicros: query.reportsTake && reply.length > end ? readText(reply.at(-1)) : undefined,
   }
 }
 
@@ -91,7 +95,7 @@ export function readFacts(result: unknown, query: AdmissionQuery, nowMs: number)
 function readStates(
   reply: readonly unknown[],
   from: number,
-  { limits }: AdmissionQuery,
+  { limits, reportsTake }: AdmissionQuery,
   nowMs: number,
 ): AdmissionFacts['limits'] {
   let at = from
@@ -107,6 +111,7 @@ function readStates(
     at += LEASE_VALUES
     return state instanceof Unavailable ? state : { ...state, grant }
   })
+  if (reportsTake && reply.length > from) at += 1
   if (reply.length !== at) throw malformed()
   return states
 }

@@ -13,7 +13,7 @@
 --    with a proof: seconds to keep the use of the proof; the number of revocations (0 or 1); that of
 --    revocations and cutoffs; that of revocations, cutoffs and bans that are enforced; when the token
 --    was issued, in seconds since the epoch; the current time in milliseconds since the epoch, by the
---    clock that bans are compared with.
+--    clock that bans are compared with. A ` t` behind them requests the time of the take.
 --
 -- Four more arguments follow for each limit: those of `read_window` (the cost is 0 for a renewal). Then
 -- the lease requests follow, see `read_lease` (empty: the limit has none).
@@ -21,7 +21,8 @@
 -- Returns the number of keys before the limits that exist, and 1 if the proof was used before. The
 -- position and the value of each existing key follow, then the `state_of` each limit (its first item
 -- is -1 if the limit failed). With a lease request, the granted units and the end of their hold follow
--- the state. Returns nothing about limits if the request is refused before them.
+-- the state. The time of the take, in microseconds of the server's clock (16 digits), is the last value
+-- if it is requested. Returns nothing about limits if the request is refused before them.
 --
 -- Uses only declared keys, so that Upstash locks these keys and not the whole database.
 --
@@ -48,7 +49,7 @@ local reply, holds = { 0, 0, nil, nil, nil }, true
 local any_exists = windows_from > 0 and call('EXISTS', unpack(KEYS, 1, windows_from)) > 0
 if any_exists or proof then
   local keep, tokens, cutoffs, bans, issued, wall =
-    string.match(ARGV[4], '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$')
+    string.match(ARGV[4], '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+)')
   tokens, cutoffs, bans = tokens + 0, cutoffs + 0, bans + 0
   issued, wall = issued + 0, wall / 1000
   for n = 1, any_exists and checked or 0 do
@@ -109,4 +110,5 @@ for n = 1, limits do
     if leases_from and ARGV[leases_from + n] ~= '' then reply[at + 4], reply[at + 5] = 0, 0 end
   end
 end
+if sub(ARGV[4], -1) == 't' then reply[#reply + 1] = format('%s%06d', clock[1], clock[2]) end
 return reply

@@ -3,7 +3,7 @@ import type { Unavailable } from '../../../errors.ts'
 import type { RedisCommand, RedisConnection } from '../../../redis/connection.ts'
 import type { RedisKeys } from '../../../redis/keys.ts'
 import { createScript, type Script } from '../../../redis/script.ts'
-import type { LimitRule, Meter, RateLimit } from '../limit.ts'
+import type { LimitRequest, LimitRule, Meter, RateLimit } from '../limit.ts'
 import type { AdmissionFacts, AdmissionQuery, ReferenceFacts, ReferenceLimit } from '../store.ts'
 import { admitCommand, readFacts } from './admit-script.ts'
 import { ADMIT_SCRIPT } from './scripts.generated.ts'
@@ -32,6 +32,11 @@ export interface MeterScripts extends AdmissionScript {
   resolution(keys: RedisKeys): Script
   /** Returns the arguments of `window_of` for a limit; `exact` are those of an exact window. */
   argumentsOf(limit: ReferenceLimit, exact: readonly number[]): readonly (string | number)[]
+  /**
+   * Returns the command that gives the units of a quota back. Undefined: the limit has an exact window, or
+   * slots, which are released.
+   */
+  refundCommand(keys: RedisKeys, limit: LimitRequest, takenMicros: string): RedisCommand | undefined
   /** Adds the slot that a reference has taken. */
   stateOf(
     found: NonNullable<ReferenceFacts['limits'][number]>,

@@ -121,7 +121,8 @@ const KEYS_AT_ONCE = 500
 /** Creates `read` of a {@link CallerStore}. */
 export function createReader(redis: RedisConnection): CallerStore['read'] {
   const { revokedToken } = redis.keys
-  return async function read(keys) {
+  return async function read(callers) {
+    const keys = [...new Set(callers.flatMap((each) => each.keys))]
     const parts: (readonly string[])[] = []
     for (let at = 0; at < keys.length; at += KEYS_AT_ONCE)
       parts.push(keys.slice(at, at + KEYS_AT_ONCE))

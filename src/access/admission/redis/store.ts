@@ -5,6 +5,7 @@ import {
   type RedisConnection,
   type RedisReply,
   sentOnce,
+  type UsedSocket,
 } from '../../../redis/connection.ts'
 import { readResult } from '../../../redis/reply.ts'
 import { scriptReplies } from '../../../redis/script.ts'
@@ -46,42 +47,52 @@ export function createRedisCallerStore(
   connection: RedisConnection,
   relations?: RelationCheck,
 ): CallerStore {
-  // Never retried: a second call would find the proof used, or return units twice.
-  const once = sentOnce(connection)
-
   return {
     keys: connection.keys,
     read: createReader(connection),
-    async consult(query: AdmissionQuery): Promise<AdmissionFacts> {
-      const redis = query.proof === undefined && query.isRenewal !== true ? connection : once
-      const admission = findMeterScripts(query.limits) ?? EXACT_ADMISSION
-      const known = admission.script.name(redis)
-      const command = admission.commandOf(
-        typeof known === 'string' ? known : await known,
-        redis.keys,
-        query,
-      )
-      const feed = query.since && (await feedCommand(redis, query.since))
-      const scripts = feed ? [feed, command] : [command]
-      const others = query.limits.filter(({ rule }) => !isExact(rule))
-      if (others.length === 0 && query.relation === undefined)
-        return factsIn(redis, query, scripts, await redis.send(scripts), admission)
-      if (query.relation !== undefined && relations === undefined)
-        throw new TypeError('consult: createUpstashAdmissionStore() needs the check of relations')
-      const pending = prepareOthers(others, redis)
-      const check = query.relation && (await relations?.command(redis.keys, query.relation))
-      const replies = await redis.send([...scripts, ...pending.commands, ...(check ? [check] : [])])
-      const facts = await factsIn(redis, query, scripts, replies, admission)
-      const end = scripts.length + pending.commands.length
-      const states = (await pending.settle(replies.slice(scripts.length, end))).values()
-      const limits = query.limits.map(({ rule }, index) =>
-        isExact(rule) ? facts.limits[index] : states.next().value,
-      )
-      if (check === undefined) return { ...facts, limits }
-      const answer = relations?.answerOf(redis, replies[end], check)
-      const relation = await answer?.catch(onlyUnavailable)
-      return { ...facts, limits, relation }
-    },
+    consult: createConsultation(connection, relations),
+  }
+}
+
+/**
+ * Creates `consult` of an {@link AdmissionStore}. It records the socket of its first call in `over`; see
+ * `SendOptions`.
+ */
+export function createConsultation(connection: RedisConnection, relations?: RelationCheck) {
+  // Never retried: a second call would find the proof used, or return units twice.
+  const once = sentOnce(connection)
+
+  return async function consult(query: AdmissionQuery, over?: UsedSocket): Promise<AdmissionFacts> {
+    const redis = query.proof === undefined && query.isRenewal !== true ? connection : once
+    const admission = findMeterScripts(query.limits) ?? EXACT_ADMISSION
+    const known = admission.script.name(redis)
+    const command = admission.commandOf(
+      typeof known === 'string' ? known : await known,
+      redis.keys,
+      query,
+    )
+    const feed = query.since && (await feedCommand(redis, query.since))
+    const scripts = feed ? [feed, command] : [command]
+    const others = query.limits.filter(({ rule }) => !isExact(rule))
+    if (others.length === 0 && query.relation === undefined) {
+      const replies = await redis.send(scripts, over && { over })
+      return factsIn(redis, query, scripts, replies, admission)
+    }
+    if (query.relation !== undefined && relations === undefined)
+      throw new TypeError('consult: createUpstashAdmissionStore() needs the check of relations')
+    const pending = prepareOthers(others, redis)
+    const check = query.relation && (await relations?.command(redis.keys, query.relation))
+    const replies = await redis.send([...scripts, ...pending.commands, ...(check ? [check] : [])])
+    const facts = await factsIn(redis, query, scripts, replies, admission)
+    const end = scripts.length + pending.commands.length
+    const states = (await pending.settle(replies.slice(scripts.length, end))).values()
+    const limits = query.limits.map(({ rule }, index) =>
+      isExact(rule) ? facts.limits[index] : states.next().value,
+    )
+    if (check === undefined) return { ...facts, limits }
+    const answer = relations?.answerOf(redis, replies[end], check)
+    const relation = await answer?.catch(onlyUnavailable)
+    return { ...facts, limits, relation }
   }
 }
 

@@ -12,6 +12,7 @@ import type { PlansMeter } from '../meter.ts'
 import {
   ADMIT_METERED_REFERENCE_SCRIPT,
   ADMIT_METERED_SCRIPT,
+  REFUND_QUOTA_SCRIPT,
   RENEW_SLOT_SCRIPT,
 } from './scripts.generated.ts'
 
@@ -69,7 +70,23 @@ export const METER_SCRIPTS: MeterScripts = {
     return [...formatValues(limit, stored, exact.slice(0, 3)), ...exact.slice(3)]
   },
 
+  refundCommand(keys, { rule, key }, takenMicros) {
+    const { kind } = meterOf(rule) ?? {}
+    if (kind !== 'day' && kind !== 'month') return undefined
+    const values = [endOf(kind, Number(takenMicros) / 1000), rule.cost ?? 1]
+    return evalCommand(REFUND_QUOTA_SCRIPT, [counterName(keys, key)], values)
+  },
+
   stateOf: ({ key, state }, { slot }, redis) => withSlot(state, { key, slot }, redis),
+}
+
+/** Returns the second in which the day or month of a time ends (UTC), as `meters.lua` does. */
+function endOf(period: 'day' | 'month', ms: number): number {
+  const at = new Date(ms)
+  const [year, month] = [at.getUTCFullYear(), at.getUTCMonth()]
+  const end =
+    period === 'day' ? Date.UTC(year, month, at.getUTCDate() + 1) : Date.UTC(year, month + 1)
+  return end / 1000
 }
 
 const meterOf = ({ meter }: LimitRule) => meter as PlansMeter | undefined

@@ -1,0 +1,187 @@
+/** Answers an admission query over the lanes of a cluster, in one round of parallel calls. */
+import { Unavailable } from '../../../errors.ts'
+import type { RedisConnection, UsedSocket } from '../../../redis/connection.ts'
+import { type ClusterConnection, laneOf } from '../../../redis/lanes.ts'
+import { scriptResult } from '../../../redis/script.ts'
+import type { RelationCheck } from '../../relations/redis/check.ts'
+import type { FeedCursor, FeedReply } from '../../revocation/feed.ts'
+import { FEED_SCRIPT, feedCommand, readFeedReply } from '../../revocation/redis/feed.ts'
+import type { AdmissionFacts, AdmissionQuery, AdmissionStore, CallerKeys } from '../store.ts'
+import { resolveInLanes } from './lane-references.ts'
+import { joinLegs, type Leg, type LegFacts, planLegs } from './legs.ts'
+import { createReader } from './reference-resolver.ts'
+import { giveBack } from './refund.ts'
+import { createConsultation, createRedisAdmissionStore } from './store.ts'
+
+/**
+ * Creates the store for a connection with lanes; without lanes, that of one server. The lane of the
+ * caller answers what one server would. Windows of other lanes, and the relation, are further calls of
+ * the same round. If one leg refuses the request, the others give back what they took; the answer does
+ * not wait for that.
+ *
+ * The feed is that of all lanes together. `onRefund` receives each refund, which never rejects.
+ */
+export function createLaneAdmissionStore(
+  connection: RedisConnection,
+  relations?: RelationCheck,
+  onRefund?: (done: Promise<void>) => void,
+): AdmissionStore {
+  const { keys, lanes } = connection
+  return lanes === undefined
+    ? createRedisAdmissionStore(connection, relations)
+    : storeOver({ ...connection, keys, lanes }, relations, onRefund)
+}
+
+function storeOver(
+  connection: ClusterConnection,
+  relations: RelationCheck | undefined,
+  onRefund: ((done: Promise<void>) => void) | undefined,
+): AdmissionStore {
+  const { keys, lanes } = connection
+  const consultations = new Map(lanes.all.map((lane) => [lane, createConsultation(lane)]))
+  const readers = new Map(lanes.all.map((lane) => [lane, createReader(lane)]))
+
+  async function askLane({ lane, query }: Leg, over: UsedSocket): Promise<LegFacts> {
+    try {
+      const consult = consultations.get(lane) ?? createConsultation(lane)
+      return await consult(query, over)
+    } catch (error) {
+      if (error instanceof Unavailable) return error
+      throw error
+    }
+  }
+
+  async function consult(query: AdmissionQuery): Promise<AdmissionFacts> {
+    const { since, relation } = query
+    const legs = planLegs(connection, query)
+    const positions = since?.position.split(SEPARATOR)
+    /** Returns the cursor of one lane, if the query reads the feed. */
+    const cursorOf = (lane: RedisConnection): FeedCursor | undefined =>
+      since && { ...since, position: positions?.[lanes.all.indexOf(lane)] ?? '' }
+    const sockets = legs.map((): UsedSocket => ({}))
+    const check = relation && checkRelation(connection, relations, relation)
+    /** The first leg reads the feed before its admission, which so sees every reported change. */
+    async function feedOf(lane: RedisConnection, cursor: FeedCursor): Promise<FeedReply> {
+      try {
+        if (lane !== legs[0]?.lane) return await readFeed(lane, cursor)
+        const answer = await answers[0]
+        return answer instanceof Unavailable
+          ? unreadable(cursor)
+          : (answer?.feed ?? unreadable(cursor))
+      } catch {
+        return unreadable(cursor)
+      }
+    }
+    const answers = legs.map((leg, at) => {
+      const { lane, query: part } = leg
+      const own = at === 0 ? cursorOf(lane) : undefined
+      return askLane(own ? { ...leg, query: { ...part, since: own } } : leg, sockets[at] ?? {})
+    })
+    const feeds = since && lanes.all.map((lane) => feedOf(lane, cursorOf(lane) ?? since))
+    const found = await Promise.all(answers)
+    const { facts, refunds, failure } = joinLegs(query, legs, found)
+    for (const [at, limits] of refunds.entries()) {
+      const [leg, answer, over] = [legs[at], found[at], sockets[at]]
+      if (leg === undefined || over === undefined || limits.length === 0) continue
+      if (answer === undefined || answer instanceof Unavailable) continue
+      const { takenMicros } = answer
+      if (takenMicros === undefined) continue
+      const done = giveBack({ lane: leg.lane, limits, takenMicros, over })
+      onRefund?.(done)
+      for (const state of answer.limits)
+        if (state !== undefined && 'slot' in state) void state.slot?.release()
+    }
+    if (failure !== undefined) throw failure
+    const whole = { ...facts, relation: await check }
+    if (since === undefined || feeds === undefined) return whole
+    return { ...whole, feed: joinFeeds(since, await Promise.all(feeds), lanes.all, keys) }
+  }
+
+  return {
+    keys,
+    consult,
+    resolve: (query) => resolveInLanes(connection, consult, query),
+
+    async read(callers) {
+      const byLane = new Map<RedisConnection, CallerKeys[]>()
+      for (const { caller, keys: names } of callers) {
+        const lane = lanes.of(caller)
+        const inLane = { caller, keys: names.map((name) => renamed(name, keys, lane.keys)) }
+        const known = byLane.get(lane)
+        if (known === undefined) byLane.set(lane, [inLane])
+        else known.push(inLane)
+      }
+      const all = new Map<string, number | undefined>()
+      const parts = [...byLane].map(async ([lane, of]) => {
+        const values = await (readers.get(lane) ?? createReader(lane))(of)
+        // While a fact is written to the lanes one by one, the lanes differ: the later value applies.
+        for (const [name, value = -1] of values) {
+          const own = renamed(name, lane.keys, keys)
+          const latest = Math.max(all.get(own) ?? -1, value)
+          all.set(own, latest < 0 ? undefined : latest)
+        }
+      })
+      await Promise.all(parts)
+      return all
+    },
+  }
+}
+
+interface Prefixed {
+  readonly prefix: string
+}
+
+/** Returns the name of a key with another prefix. */
+const renamed = (name: string, from: Prefixed, to: Prefixed): string =>
+  to.prefix + name.slice(from.prefix.length)
+
+const unreadable = (since: FeedCursor): FeedReply => ({ since, position: '', changed: undefined })
+
+/** Separates the positions of the lanes. A position contains none. */
+const SEPARATOR = '\n'
+
+/** Reads the feed of one lane. */
+async function readFeed(lane: RedisConnection, since: FeedCursor): Promise<FeedReply> {
+  const command = await feedCommand(lane, since)
+  const [reply] = await lane.send([command])
+  return readFeedReply(await scriptResult(lane, { script: FEED_SCRIPT, command, reply }), since)
+}
+
+/** Joins the replies of all lanes, in their order: readable if each of them is. */
+function joinFeeds(
+  since: FeedCursor,
+  replies: readonly FeedReply[],
+  lanes: readonly RedisConnection[],
+  keys: Prefixed,
+): FeedReply {
+  if (replies.some(({ position }) => position === '')) return unreadable(since)
+  const isKnown = replies.every(({ changed }) => changed !== undefined)
+  const changed = replies.flatMap((reply, at) =>
+    (reply.changed ?? []).map((name) => renamed(name, lanes[at]?.keys ?? keys, keys)),
+  )
+  return {
+    since,
+    position: replies.map(({ position }) => position).join(SEPARATOR),
+    changed: isKnown ? changed : undefined,
+  }
+}
+
+/** Checks a relation in the lane of its tenant. Returns `Unavailable` if only this check failed. */
+async function checkRelation(
+  connection: RedisConnection,
+  relations: RelationCheck | undefined,
+  query: NonNullable<AdmissionQuery['relation']>,
+): Promise<AdmissionFacts['relation']> {
+  if (relations === undefined)
+    throw new TypeError('consult: createUpstashAdmissionStore() needs the check of relations')
+  const { tenant } = query
+  const lane = tenant === null ? connection : laneOf(connection, tenant)
+  const command = await relations.command(lane.keys, query)
+  try {
+    const [reply] = await lane.send([command])
+    return await relations.answerOf(lane, reply, command)
+  } catch (error) {
+    if (error instanceof Unavailable) return error
+    throw error
+  }
+}
