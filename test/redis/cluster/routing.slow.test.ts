@@ -90,6 +90,42 @@ describe.skipIf(!hasRedisServer)('a cluster', () => {
     })
   })
 
+  test('writes of one moment share one WAIT at each master, and each has its own replies', async () => {
+    const waits = async () =>
+      (await Promise.all(cluster.masters.map((node) => countOn(node, 'wait')))).reduce(
+        (sum, count) => sum + count,
+      )
+    const before = await waits()
+    const replies = await Promise.all(
+      allLanes(redis).map((each, at) =>
+        each.send(
+          [
+            ['SET', `${each.keys.prefix}joined`, at],
+            ['GET', `${each.keys.prefix}joined`],
+          ],
+          { acknowledgedBy: 1 },
+        ),
+      ),
+    )
+    expect(replies).toEqual(
+      Array.from({ length: LANES }, (_, at) => [{ result: 'OK' }, { result: String(at) }]),
+    )
+    expect((await waits()) - before).toBe(cluster.masters.length)
+  })
+
+  test('a write that is sent on to another master waits for the replicas of that one', async () => {
+    const moving = lane(6)
+    const { slot, next } = await placeOf(moving)
+    await moving.send([['SET', `${moving.keys.prefix}k`, '1']])
+    await moveSlot(cluster, slot, next)
+    const before = await countOn(next, 'wait')
+    const key = `${moving.keys.prefix}k`
+    expect(await moving.send([['SET', key, '2']], { acknowledgedBy: 1 })).toEqual([
+      { result: 'OK' },
+    ])
+    expect(await countOn(next, 'wait')).toBe(before + 1)
+  })
+
   test('a call with a key of another lane is a defect and reaches no server', async () => {
     await expect(lane(0).send([['GET', `${lane(1).keys.prefix}k`]])).rejects.toThrow(TypeError)
     await expect(redis.send([['GET', 'k']])).rejects.toThrow(TypeError)

@@ -162,6 +162,8 @@ export function clusterCalls(
         const pending = [...all.keys()].filter((at) => redirectionOf(all[at], node) !== undefined)
         const redirection = redirectionOf(all[pending[0] ?? -1], node)
         if (redirection === undefined) return all
+        // The replicas of the next node must have the writes.
+        if (isWriter) pending.push(commands.length - 1)
         if (hops === MAX_HOPS) throw new Error('the nodes send the call in circles')
         if (redirection.kind === 'moved') route.hop = hopTo(router.moved(slot, redirection.server))
         else if (redirection.kind === 'ask') route.hop = hopTo(router.nodeAt(redirection.server))

@@ -1,5 +1,6 @@
 /** The client for a Redis Cluster: a connection for each lane, and sockets that all of them share. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { withBroadcast } from '../../../../access/revocation/redis/broadcast.ts'
 import { Misconfigured, Unavailable } from '../../../../errors.ts'
 import { DEFAULT_REDIS_TIMEOUT_MS } from '../../../../redis/bounded-calls.ts'
 import type { RedisConnection } from '../../../../redis/connection.ts'
@@ -58,7 +59,7 @@ export function connectCluster(
 
   const connect: RespClient['connect'] = (calls) => {
     const sendTo = clusterCalls(router, calls)
-    return createLanes({
+    const connection = createLanes({
       prefix: keyPrefix,
       count: target.lanes,
       connect: (keys, slot) => {
@@ -79,6 +80,7 @@ export function connectCluster(
         }
       },
     })
+    return withBroadcast(connection)
   }
 
   return {

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Deadline } from '../../../../isolate/deadline.ts'
 import type { RedisCommand, RedisReply, SendOptions } from '../../../../redis/connection.ts'
 import type { RedisTarget } from '../../schemas/redis-url.ts'
+import { joinWaits } from '../socket/joined-waits.ts'
 import type { ServerState } from '../socket/resp-client.ts'
 import { createRespSocket, type RespSocket, type RespSocketOptions } from '../socket/resp-socket.ts'
 import { createFence, SilentMaster } from './fence.ts'
@@ -126,7 +127,7 @@ export function createFencedServer(options: FencedServerOptions): FencedServer {
 
   const server: FencedServer = {
     send: through(requests),
-    write: through(writers),
+    write: joinWaits(through(writers)),
     query,
     proved: fence.proved,
     tick() {
