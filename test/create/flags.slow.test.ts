@@ -41,9 +41,14 @@ describe('create-portcullis', () => {
     ['an unknown flag', ['--colour'], "Unknown option '--colour'; see --help"],
     ['a flag without its value', ['--kind'], "Option '--kind' argument is ambiguous; see --help"],
     ['two directories', ['a', 'b'], 'one directory is expected, not 2'],
-    ['an unknown kind', ['--kind', 'proxy'], '--kind must be one of: gateway, middleware'],
+    ['an unknown kind', ['--kind', 'proxy'], '--kind must be one of: gateway, node, middleware'],
     ['an unknown identity provider', ['--idp', 'auht0'], '--idp must be one of: none, auth0, '],
     ['a misspelled identity provider', ['--idp', 'auht0'], '; did you mean "auth0"?'],
+    [
+      'Upstash on Node',
+      ['--kind', 'node', '--redis', 'upstash'],
+      '--redis upstash is for Workers: a gateway on Node uses the Redis of REDIS_URL',
+    ],
     ['an unknown Redis', ['--redis', 'valkey'], '--redis must be one of: local, upstash'],
     [
       'an origin that is no URL',
@@ -70,7 +75,7 @@ describe('create-portcullis', () => {
     [
       'an origin of a middleware',
       ['--kind', 'middleware', '--origin', 'https://a.example'],
-      '--origin is for --kind gateway',
+      '--origin is for a gateway: the routes of a middleware',
     ],
     ['an empty directory name', [''], 'the directory must not be empty'],
     ['a directory without letters', ['123'], '123: the last part of the directory is the name'],
@@ -198,7 +203,7 @@ describe('create-portcullis', () => {
 
   test('has the versions of the packages that this repository is tested with', async () => {
     const own = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
-    for (const kind of ['gateway', 'middleware']) {
+    for (const kind of ['gateway', 'node', 'middleware']) {
       const path = await created('--kind', kind)
       const project = JSON.parse(await readFile(join(path, 'package.json'), 'utf8'))
       const expected = { ...own.devDependencies, portcullis: own.version }

@@ -81,6 +81,23 @@ describe.runIf(hasTerminal())('create-portcullis on a terminal', () => {
     expect(output).not.toMatch(/Identity provider|Redis in development/)
   })
 
+  test('filters the providers by typed letters, and asks for no Redis of a gateway on Node', async () => {
+    const { code, output } = await answer([
+      ['Directory', `on-node${ENTER}`],
+      ['What should it be?', DOWN + ENTER],
+      ['Identity provider', 'keyc'],
+      ['Keycloak', ENTER],
+      ['Issuer', `https://login.example.com/realms/staff${ENTER}`],
+      ['Audience', `orders${ENTER}`],
+      ['Origin', ENTER],
+      ['Created', ''],
+    ])
+    expect(code, output).toBe(0)
+    expect(output).not.toContain('Redis in development')
+    const variables = await readFile(join(folder, 'on-node', 'dev.env'), 'utf8')
+    expect(variables).toContain('"issuer":"https://login.example.com/realms/staff"')
+  })
+
   test('writes nothing after Ctrl-C', async () => {
     const before = await readdir(folder)
     const { code, output } = await answer([

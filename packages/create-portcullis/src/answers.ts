@@ -4,7 +4,7 @@ import { withSuggestion } from '../../../src/suggestions/did-you-mean.ts'
 import { usage } from './failure.ts'
 import { type Issuer, PROVIDERS } from './identity-providers.ts'
 
-export const KINDS = ['gateway', 'middleware'] as const
+export const KINDS = ['gateway', 'node', 'middleware'] as const
 export type Kind = (typeof KINDS)[number]
 
 export const REDIS_CHOICES = ['local', 'upstash'] as const

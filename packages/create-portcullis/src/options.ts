@@ -34,13 +34,15 @@ create-portcullis [directory] [options]
 Creates a project that guards an API with Portcullis. Without --yes, it asks for what is missing.
 
   --kind <kind>          gateway: a Worker of its own in front of your API (default)
+                         node: the same on Node, with files for Docker, compose and systemd
                          middleware: a Hono app with guarded routes
   --idp <provider>       identity provider: a name from the list below (default: none, so that only
                          development tokens are accepted)
   --issuer <url>         issuer identifier of the identity provider
   --audience <name>      identifier of your API at the identity provider
   --origin <url>         your API behind the gateway (default: a demo origin)
-  --redis <redis>        Redis in development: local (default) or upstash; deployments use Upstash
+  --redis <redis>        Redis in development of a Worker: local (default) or upstash; deployed Workers
+                         use Upstash
   -y, --yes              use the defaults for what is missing
   --json                 print the result as JSON, errors too; implies --yes
   -h, --help
@@ -120,9 +122,12 @@ function parsed(argv: readonly string[]) {
 }
 
 /** Throws a usage failure for flags that contradict each other. */
-function checkTogether({ kind, idp, issuer, audience, origin }: Flags): void {
+function checkTogether({ kind, idp, issuer, audience, origin, redis }: Flags): void {
   if (kind === 'middleware' && origin !== undefined) {
-    throw usage('--origin is for --kind gateway: the routes of a middleware are in the app itself')
+    throw usage('--origin is for a gateway: the routes of a middleware are in the app itself')
+  }
+  if (kind === 'node' && redis === 'upstash') {
+    throw usage('--redis upstash is for Workers: a gateway on Node uses the Redis of REDIS_URL')
   }
   if (idp === 'none' && (issuer !== undefined || audience !== undefined)) {
     throw usage('--idp none excludes --issuer and --audience')

@@ -1,5 +1,5 @@
 /** Requests the answers that the flags do not contain. */
-import { intro, isCancel, select, text } from '@clack/prompts'
+import { autocomplete, intro, isCancel, select, text } from '@clack/prompts'
 import {
   audienceOf,
   directoryOf,
@@ -21,10 +21,11 @@ export async function ask(flags: Flags): Promise<Flags> {
     flags.kind ??
     (await choice<Kind>('What should it be?', [
       { value: 'gateway', label: 'Gateway', hint: 'a Worker of its own in front of your API' },
+      { value: 'node', label: 'Gateway on Node', hint: 'with Docker, compose and systemd' },
       { value: 'middleware', label: 'Middleware', hint: 'a Hono app with guarded routes' },
     ]))
   const isNamed = flags.issuer !== undefined || flags.audience !== undefined
-  const idp = flags.idp ?? (isNamed ? 'other' : await choice('Identity provider', PROVIDER_CHOICES))
+  const idp = flags.idp ?? (isNamed ? 'other' : await providerChoice())
   const provider = PROVIDERS.find(({ name }) => name === idp)
   const asksIssuer = provider !== undefined && !provider.hasIssuer && flags.issuer === undefined
   const issuer = asksIssuer ? await line('Issuer', provider.issuer, issuerOf) : flags.issuer
@@ -34,10 +35,11 @@ export async function ask(flags: Flags): Promise<Flags> {
     ? await line('Audience', provider.audience, audienceOf)
     : flags.audience
   const hint = 'URL of your API; empty for a demo'
-  const asksOrigin = kind === 'gateway' && flags.origin === undefined
+  const asksOrigin = kind !== 'middleware' && flags.origin === undefined
   const origin = asksOrigin ? await line('Origin', hint, optional(originOf), '') : flags.origin
   const redis =
     flags.redis ??
+    (kind === 'node' ? 'local' : undefined) ??
     (await choice<RedisChoice>('Redis in development', [
       { value: 'local', label: 'Local', hint: 'on this machine, no account needed' },
       { value: 'upstash', label: 'Upstash', hint: 'a database of yours' },
@@ -86,6 +88,13 @@ async function line(
     },
   })
   return parse(answered(answer))
+}
+
+/** Typed letters filter the providers. */
+async function providerChoice(): Promise<string> {
+  const options = [...PROVIDER_CHOICES]
+  const shown = { message: 'Identity provider', options, maxItems: MAX_CHOICES_SHOWN }
+  return answered(await autocomplete<string>(shown))
 }
 
 async function choice<Value extends string>(

@@ -2,17 +2,23 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Answers, nameOf } from './answers.ts'
+import { type Answers, type Kind, nameOf } from './answers.ts'
 import { FAILED, Failure } from './failure.ts'
 import { entryOf, type Issuer } from './identity-providers.ts'
 
+/** What a gateway on Node has in common with one on Workers. */
+const OF_EVERY_GATEWAY = /^(?:portcullis\.config\.ts|test\/.*)$/
 const TEMPLATES = join(dirname(fileURLToPath(import.meta.url)), '..', 'templates')
 /** npm removes a file with the real name from a package. */
 const IGNORE_FILE = 'gitignore'
 /** The name in the templates. */
 const NAME = 'my-gateway'
 const ORIGIN_LINE = '# ORIGIN_URL = "https://origin.example.com"'
+const ORIGIN_VARIABLE = '# ORIGIN_URL=https://origin.example.com'
 const ISSUERS_LINE = "# ISSUERS = '[]'"
+const ISSUERS_VARIABLE = "# ISSUERS='[]'"
+/** Of a gateway on Node: in development, and in production. */
+const VARIABLE_FILES = ['dev.env', '.env.example']
 const EMBEDDED_REDIS = 'js-redis-server'
 const OWNER_ONLY = 0o600
 /** The names that an existing directory may contain. */
@@ -34,10 +40,11 @@ export function writeProject(answers: Answers, cwd: string, env: NodeJS.ProcessE
   const directory = resolve(cwd, answers.directory)
   const name = nameOf(directory)
   requireEmpty(directory)
-  const files = new Map([...filesOf('shared'), ...filesOf(answers.kind)])
+  const files = new Map([...filesOf('shared'), ...filesOfKind(answers.kind)])
   for (const [path, text] of files) files.set(path, text.replaceAll(NAME, name))
   change(files, 'package.json', (text) => manifest(text, answers))
   change(files, 'wrangler.toml', (text) => configuration(text, answers))
+  for (const path of VARIABLE_FILES) change(files, path, (text) => variables(text, answers))
   change(files, 'README.md', (text) => readme(text, answers))
   const credentials = upstashCredentials(answers, env)
   if (credentials !== undefined) files.set('.dev.vars', credentials)
@@ -62,6 +69,12 @@ function requireEmpty(directory: string): void {
     'directory_not_empty',
     `${directory} is not empty: it contains ${found}; choose another directory`,
   )
+}
+
+function* filesOfKind(kind: Kind): Generator<readonly [string, string]> {
+  if (kind === 'node')
+    for (const file of filesOf('gateway')) if (OF_EVERY_GATEWAY.test(file[0])) yield file
+  yield* filesOf(kind)
 }
 
 /** Yields the files of a template: their paths in the project, and their text. */
@@ -95,12 +108,21 @@ function configuration(text: string, { origin, issuer }: Answers): string {
       : replaceOnce(text, ORIGIN_LINE, `ORIGIN_URL = ${JSON.stringify(origin)}`)
   return issuer === undefined
     ? withOrigin
-    : replaceOnce(withOrigin, ISSUERS_LINE, `ISSUERS = '''\n${issuersOf(issuer)}'''`)
+    : replaceOnce(withOrigin, ISSUERS_LINE, `ISSUERS = '''\n${issuersOf(issuer, 2)}\n'''`)
 }
 
-/** Returns the JSON of `ISSUERS`, without the quotation mark that would end a text in TOML. */
-function issuersOf(issuer: Issuer): string {
-  return `${JSON.stringify([entryOf(issuer)], undefined, 2).replaceAll("'", '\\u0027')}\n`
+/** Sets the variables in a file of `NAME=value`. */
+function variables(text: string, { origin, issuer }: Answers): string {
+  const withOrigin =
+    origin === undefined ? text : replaceOnce(text, ORIGIN_VARIABLE, `ORIGIN_URL=${origin}`)
+  return issuer === undefined
+    ? withOrigin
+    : replaceOnce(withOrigin, ISSUERS_VARIABLE, `ISSUERS='${issuersOf(issuer)}'`)
+}
+
+/** Returns the JSON of `ISSUERS`, without the quotation mark that would end a text. */
+function issuersOf(issuer: Issuer, indent?: number): string {
+  return JSON.stringify([entryOf(issuer)], undefined, indent).replaceAll("'", '\\u0027')
 }
 
 /** Removes the sections of the README that do not apply, and the marks around the others. */
