@@ -15,6 +15,7 @@ import { addExplainCommand } from './commands/explain.ts'
 import { addIdpCommands } from './commands/idp.ts'
 import { addKeyCommands } from './commands/keys.ts'
 import { addLimitCommands } from './commands/limits.ts'
+import { addMcpCommands } from './commands/mcp.ts'
 import { addOpenApiCommands } from './commands/openapi.ts'
 import { addPlanCommands } from './commands/plans.ts'
 import { addPolicyCommands } from './commands/policy.ts'
@@ -118,6 +119,7 @@ export function createProgram(): Command {
   addDeployCommands(program)
   addDoctorCommand(program)
   addOpenApiCommands(program)
+  addMcpCommands(program)
   addCompletionCommands(program)
   for (const command of program.commands) command.helpGroup(groupOf(command.name()))
   return program

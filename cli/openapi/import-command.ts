@@ -115,7 +115,7 @@ function showNotes(output: Output, notes: readonly Note[], out: string): void {
 }
 
 /** Returns the text of a file, or undefined if there is none. */
-function contentOf(file: string): string | undefined {
+export function contentOf(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
@@ -126,7 +126,7 @@ function contentOf(file: string): string | undefined {
 }
 
 /** Replaces a file in one step, so that a reader never finds a part of it. */
-function replace(file: string, text: string): void {
+export function replace(file: string, text: string): void {
   const draft = `${file}.${randomUUID()}.tmp`
   try {
     writeFileSync(draft, text, { flag: 'wx' })

@@ -75,6 +75,7 @@ describe('the help of every command', () => {
       'portcullis deploy rollback',
       'portcullis doctor',
       'portcullis openapi import',
+      'portcullis mcp import',
       'portcullis completion',
     ])
   })

@@ -179,9 +179,9 @@ describe('the structure of the source', () => {
     // `idp doctor` judges tokens with the verifier, so that there is no second one.
     const judging = (file: string, imported: string) =>
       file.startsWith('cli/idp/') && /^src\/(access\/tokens|validators)\/[\w-]+\.ts$/.test(imported)
-    // `policy` and `openapi` decide with the code of the gateway, for the same reason.
+    // `policy`, `openapi` and `mcp` decide with the code of the gateway, for the same reason.
     const examining = (file: string, imported: string) =>
-      /^cli\/(policy|openapi)\//.test(file) && imported.startsWith('src/')
+      /^cli\/(policy|openapi|mcp)\//.test(file) && imported.startsWith('src/')
     const others = files.flatMap((file) =>
       importsOf(root, file).filter(
         (path) => !allowed(path) && !judging(file, path) && !examining(file, path),
