@@ -71,9 +71,9 @@ export default defineConfig(({ mode }) => {
   const env = { ...shared.env, ...(isLong && { LONG: '1' }) }
   return {
     test: {
-      // Tests wait for processes and timers most of the time: on two cores, four files run at once, beside
-      // one file of another process of `npm run test:all`.
-      maxWorkers: 4,
+      // Tests wait for processes and timers much of the time: on two cores, five files run at once, beside
+      // one file of another process of `npm run test:all`. With four, a sixth of the time no core worked.
+      maxWorkers: 5,
       sequence: { sequencer: SlowFirst },
       projects: [
         {
