@@ -2,7 +2,7 @@
 import * as z from 'zod/mini'
 import { didYouMean } from '../../../suggestions/did-you-mean.ts'
 import { converted } from '../../../validators/schema-parts.ts'
-import { networks } from './networks.ts'
+import { networks } from './trusted-proxies.ts'
 
 const MAX_PORT = 65_535
 
