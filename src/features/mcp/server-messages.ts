@@ -1,7 +1,7 @@
 /** Guards the messages of an MCP server before its client receives them. */
 import { parseStrictJson } from '../../http/strict-json.ts'
 import { isRecord, type JsonObject } from '../../inspection/json-rpc.ts'
-import type { Target } from './access.ts'
+import { filteredLists, type ListTerms } from './list-filter.ts'
 
 /** Nested containers in a message: schemas of tools are nested deeply. */
 const MAX_DEPTH = 100
@@ -13,11 +13,7 @@ export class MessageRefused extends Error {
   override readonly name = 'MessageRefused'
 }
 
-export interface MessageTerms {
-  /** Whether a list may show a tool, a prompt or a resource to the caller. */
-  readonly isVisible: (what: Target['what'], name: string) => boolean
-  /** Whether the definition of a tool is the approved one. Called for visible tools only. */
-  readonly isApproved: (name: string, tool: object) => boolean | Promise<boolean>
+export interface MessageTerms extends ListTerms {
   /** Binds the id of a request of the server, as JSON. */
   readonly bindRequest: (id: string) => Promise<string>
   /** Called for a response of the server before it passes. May throw. */
@@ -54,13 +50,10 @@ export async function guardedMessage(
   terms.answered(message)
   const { result } = message
   if (!isRecord(result)) return text
-  const lists = LISTS.filter(({ member }) => Object.hasOwn(result, member))
+  const lists = await filteredLists(result, terms)
   const negotiable = negotiableVersions(result, terms)
-  if (lists.length === 0 && negotiable === undefined) return text
-  const guarded: Record<string, unknown> = { ...result, ...negotiable }
-  for (const { member, what, key } of lists)
-    guarded[member] = await visibleItems(result[member], what, key, terms)
-  return JSON.stringify({ ...message, result: guarded })
+  if (lists === undefined && negotiable === undefined) return text
+  return JSON.stringify({ ...message, result: { ...result, ...negotiable, ...lists } })
 }
 
 function negotiableVersions(
@@ -75,31 +68,6 @@ function negotiableVersions(
 
 const isStated = (message: JsonObject, name: string): boolean =>
   Object.hasOwn(message, name) && message[name] !== null
-
-const LISTS = [
-  { member: 'tools', what: 'tool', key: 'name' },
-  { member: 'prompts', what: 'prompt', key: 'name' },
-  { member: 'resources', what: 'resource', key: 'uri' },
-  { member: 'resourceTemplates', what: 'template', key: 'uriTemplate' },
-] as const
-
-async function visibleItems(
-  items: unknown,
-  what: Target['what'],
-  key: string,
-  { isVisible, isApproved }: MessageTerms,
-): Promise<unknown[]> {
-  if (!Array.isArray(items)) return []
-  const visible: unknown[] = []
-  for (const item of items) {
-    if (!isRecord(item)) continue
-    const name = item[key]
-    if (typeof name !== 'string' || !isVisible(what, name)) continue
-    if (what === 'tool' && !(await isApproved(name, item))) continue
-    visible.push(item)
-  }
-  return visible
-}
 
 function isUpdateOfHidden({ method, params }: JsonObject, { isVisible }: MessageTerms): boolean {
   if (method !== 'notifications/resources/updated') return false

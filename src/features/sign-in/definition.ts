@@ -1,6 +1,5 @@
 /** The sign-in as a user configures it, and its defaults. */
 import type { Branding, PageTheme } from './page-theme.ts'
-import type { SessionTerms } from './sessions.ts'
 
 export interface SignInDefinition {
   /** A session ends after this time without a request. Default 1,800; at least 60. */
@@ -17,13 +16,6 @@ export interface SignInDefinition {
   readonly theme?: PageTheme
   /** Name, picture and links of the service on the pages. Default none. */
   readonly branding?: Branding
-}
-
-export const DEFAULT_TERMS: SessionTerms = {
-  idleSeconds: 1_800,
-  absoluteSeconds: 43_200,
-  maxSessions: 10,
-  roles: [],
 }
 
 export const DEFAULT_REQUESTS_PER_MINUTE = 120

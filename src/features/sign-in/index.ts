@@ -16,7 +16,6 @@ import { callbackNameOf } from './callback.ts'
 import { CONTACT_OBSERVER } from './contacts.ts'
 import {
   DEFAULT_REQUESTS_PER_MINUTE,
-  DEFAULT_TERMS,
   PROVIDER_REQUESTS_PER_MINUTE,
   type SignInDefinition,
 } from './definition.ts'
@@ -35,6 +34,7 @@ import { refusedNavigations } from './refused-navigations.ts'
 import { RESERVED_PATHS, SIGNED_OUT_PATH } from './return-path.ts'
 import { sessionDemandSchema, signInClientSchema, signInSchema } from './schema.ts'
 import { SESSION_COOKIE } from './session.ts'
+import { DEFAULT_TERMS } from './session-defaults.ts'
 import { createSessionReader } from './session-reader.ts'
 import { createSessions } from './sessions.ts'
 import { SESSION_STAGES, SIGNED_IN } from './signed-in.ts'
