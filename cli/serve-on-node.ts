@@ -104,7 +104,7 @@ export async function serveOnNode(
   let reload = async () => {}
   process.on('SIGHUP', () => void reload())
   const server = await start()
-  for (const { name, url } of server.doors) log('info', `${name} listens on ${url}`, { url })
+  for (const { name, url } of server.listeners) log('info', `${name} listens on ${url}`, { url })
   const { url } = server
   if (pretty) live.ready({ url, ...pagesOf(policy, url) })
   else log('info', `Portcullis is ready on ${url}`, { url })

@@ -40,10 +40,10 @@ import { unusedSetting } from '../validators/feature.ts'
 import type { ConnectedOrigin, Connections, Core } from './core.ts'
 import {
   type Contribution,
-  type Door,
-  type DoorServices,
   type Feature,
   type FeatureParts,
+  type FurtherListener,
+  type ListenerServices,
   listFeatures,
   type PlacedApp,
   type Task,
@@ -72,12 +72,12 @@ export interface Services extends Core, ConnectedOrigin {
   /** Whether the stages must change nothing. Default false. */
   readonly explains?: boolean
   /** Further listeners of the server, and the services of the gateways behind them. Default: none. */
-  readonly doors?: readonly OpenDoor[]
+  readonly listeners?: readonly OpenListener[]
 }
 
-export interface OpenDoor extends Pick<Door, 'name' | 'host' | 'port' | 'open'> {
-  /** Returns services of a gateway behind the door, which has no paths of the gateway itself. */
-  readonly servicesFor: (changes: Omit<DoorServices, 'routes'>) => Services
+export interface OpenListener extends Pick<FurtherListener, 'name' | 'host' | 'port' | 'open'> {
+  /** Returns services of a gateway behind the listener, which has no paths of the gateway itself. */
+  readonly servicesFor: (changes: Omit<ListenerServices, 'routes'>) => Services
 }
 
 /** Life of the key that shows that Redis accepts writes. */
@@ -253,11 +253,11 @@ export function composeServices(
     ...contributions.flatMap((each) => each.calls?.() ?? []),
     metricsCall({ ...core.metrics, now }),
   )
-  const doors = contributions.flatMap(({ door }) => present(door))
-  if (doors.length > 0 && runtime.opensDoors !== true)
+  const listeners = contributions.flatMap(({ listener }) => present(listener))
+  if (listeners.length > 0 && runtime.opensListeners !== true)
     throw new Misconfigured(
       'The policy',
-      doors.map(({ name }) =>
+      listeners.map(({ name }) =>
         mistakeAt('unsupported', ['features'], `${name} needs a listener of its own: Node only`),
       ),
     )
@@ -278,7 +278,7 @@ export function composeServices(
     calls,
     apps: contributions.flatMap(({ apps }) => apps?.() ?? []),
   }
-  const servicesFor: OpenDoor['servicesFor'] = ({ origin, ...changes }) => ({
+  const servicesFor: OpenListener['servicesFor'] = ({ origin, ...changes }) => ({
     ...services,
     ...connectOrigins(
       contributions,
@@ -288,7 +288,7 @@ export function composeServices(
     calls: [],
     apps: [],
   })
-  return { ...services, doors: doors.map((door) => ({ ...door, servicesFor })) }
+  return { ...services, listeners: listeners.map((listener) => ({ ...listener, servicesFor })) }
 }
 
 /** Returns the work that completes revocations and bans which a gateway has left. */

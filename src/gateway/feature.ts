@@ -145,7 +145,7 @@ export interface Contribution {
   /** Connects the origins. Of several features, the first one counts. Default: that of the environment. */
   readonly connect?: (connections: Connections) => ConnectedOrigin
   /** A further listener of the server. A gateway on another runtime than Node refuses to start. */
-  readonly door?: Door
+  readonly listener?: FurtherListener
   /** Returns the app for all hosts. `appOf` creates an app of some routes of the policy. */
   readonly dispatch?: (appOf: (routes: readonly PolicyRoute[]) => App) => App
 }
@@ -170,29 +170,29 @@ export interface Traces {
 }
 
 /** A further listener of the server, which answers only trusted proxies. Only on Node. */
-export interface Door {
+export interface FurtherListener {
   /** For the log, such as `forward-auth`. */
   readonly name: string
   readonly host: string
   /** 0 selects a free port. */
   readonly port: number
   /** Creates what answers its requests. It never rejects. */
-  open(parts: DoorParts): DoorGateway
+  open(parts: ListenerParts): ListenerGateway
 }
 
-export interface DoorParts {
+export interface ListenerParts {
   /** Creates a gateway over the same services, without the paths of the gateway itself. */
-  readonly createGateway: (changes: DoorServices) => DoorGateway
+  readonly createGateway: (changes: ListenerServices) => ListenerGateway
 }
 
-/** What a gateway behind a door has instead of the services of the gateway. */
-export interface DoorServices extends Pick<Core, 'addressOf' | 'publicOriginOf' | 'upgrades'> {
+/** What a gateway behind a listener has instead of the services of the gateway. */
+export interface ListenerServices extends Pick<Core, 'addressOf' | 'publicOriginOf' | 'upgrades'> {
   /** Takes the place of every origin. */
   readonly origin: Origin
   readonly routes: readonly PolicyRoute[]
 }
 
-export interface DoorGateway {
+export interface ListenerGateway {
   fetch(request: Request, bindings: object, context: ExecutionContext): Response | Promise<Response>
 }
 

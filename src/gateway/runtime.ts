@@ -59,7 +59,7 @@ export interface Runtime {
   /** How open streams are ended. Default: as on Workers. */
   readonly streams?: StreamRuntime | undefined
   /** Whether features may have listeners of their own. Default false. */
-  readonly opensDoors?: boolean
+  readonly opensListeners?: boolean
   /** Calls only addresses of the public internet. Default: `fetch`, which reaches no other on Workers. */
   readonly fetchPublic?: typeof fetch
 }

@@ -1,7 +1,7 @@
 /** Answers the authorization requests of proxies. */
 import type { Context } from 'hono'
 import { Denied } from '../../errors.ts'
-import type { DoorGateway, DoorParts, FeatureParts } from '../../gateway/feature.ts'
+import type { FeatureParts, ListenerGateway, ListenerParts } from '../../gateway/feature.ts'
 import { publicOrigins } from '../../http/public-origin.ts'
 import { problemOf } from '../../middleware/problem-handler.ts'
 import type { Origin } from '../../origin/origin.ts'
@@ -31,7 +31,7 @@ const NO_STORE = { 'Cache-Control': 'no-store' }
 
 export interface DecisionOptions
   extends Pick<FeatureParts, 'addressOf' | 'publicUrl'>,
-    Pick<DoorParts, 'createGateway'> {
+    Pick<ListenerParts, 'createGateway'> {
   readonly routes: readonly PolicyRoute[]
   readonly identityHeaders: Policy['identityHeaders']
   /** Undefined: the form follows from the authorization request. */
@@ -59,7 +59,7 @@ export function createDecisions({
   withoutBody,
   addressOf,
   publicUrl,
-}: DecisionOptions): DoorGateway {
+}: DecisionOptions): ListenerGateway {
   const undecided = new Set(routes.filter(needsBody).map(nameOfRoute))
   const allowed = new WeakMap<Request, Allowed>()
   const origin: Origin = {

@@ -69,7 +69,7 @@ export function forwardAuth(definition: ForwardAuthDefinition = {}): Feature {
       const { FORWARD_AUTH_HOST: host = DEFAULT_HOST, FORWARD_AUTH_PORT: port = DEFAULT_PORT } =
         readVariables(config, forwardAuthVariables)
       return {
-        door: {
+        listener: {
           name: 'forward-auth',
           host,
           port,

@@ -95,7 +95,7 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
     addressOf: proxies.addressOf,
     reportedOriginOf: proxies.originOf,
     isFromProxy: proxies.isFromProxy,
-    opensDoors: true,
+    opensListeners: true,
     async check() {
       for (const warning of (await resp?.check()) ?? []) console.warn(warning)
       await trail.open()

@@ -9,7 +9,7 @@ import {
   tasksOf,
 } from '../../gateway/compose-services.ts'
 import { createGateway } from '../../gateway/create-gateway.ts'
-import type { DoorParts } from '../../gateway/feature.ts'
+import type { ListenerParts } from '../../gateway/feature.ts'
 import type { Runtime } from '../../gateway/runtime.ts'
 import { createInFlightCount, type InFlightCount } from '../../isolate/in-flight.ts'
 import { policyGauges } from '../../observability/metrics/policy-version.ts'
@@ -17,7 +17,7 @@ import { type Policy, requirePolicy } from '../../policy/policy.ts'
 import type { Mistake } from '../../problems/mistake.ts'
 import { createBackgroundWork } from './background-work.ts'
 import { followCertificate, readCertificate } from './certificate.ts'
-import { createDoors } from './doors.ts'
+import { createFurtherListeners } from './further-listeners.ts'
 import { listen, type PolicyLimits } from './listen.ts'
 import { mistakeOfRuntime } from './other-runtime.ts'
 import { type PolicyChange, policyChanged } from './policy-change.ts'
@@ -52,7 +52,7 @@ export interface Server {
   /** Such as `http://127.0.0.1:8787`. */
   readonly url: string
   /** The further listeners of features, such as `{ name: 'forward-auth', url: 'http://127.0.0.1:8788' }`. */
-  readonly doors: readonly { readonly name: string; readonly url: string }[]
+  readonly listeners: readonly { readonly name: string; readonly url: string }[]
   /**
    * Accepts no more connections, lets requests end, sends the audit events and the metrics, and
    * then resolves. `/-/readyz` is 503 from the beginning. After the grace period, connections are cut.
@@ -135,28 +135,28 @@ export async function serve({
   const openResponses = () => listeners.open()
   // Requests that an old gateway admitted count against the limit of the next one.
   const inFlight = createInFlightCount()
-  const ofDoors = new Map<string, InFlightCount>()
-  function inFlightOf(door: string): InFlightCount {
-    const count = ofDoors.get(door) ?? createInFlightCount()
-    ofDoors.set(door, count)
+  const countsOfListeners = new Map<string, InFlightCount>()
+  function inFlightOf(listener: string): InFlightCount {
+    const count = countsOfListeners.get(listener) ?? createInFlightCount()
+    countsOfListeners.set(listener, count)
     return count
   }
 
-  /** Builds the gateway of a policy and those behind its doors. With those before, they share the counts of load. */
+  /** Builds the gateway of a policy and those behind its further listeners. With those before, they share the counts of load. */
   function gatewaysOf(policy: Policy, services: Services) {
     const checks = [...services.checks, stopping]
-    const answering = (services.doors ?? []).map((door) => {
-      const createDoorGateway: DoorParts['createGateway'] = ({ routes, ...changes }) =>
+    const answering = (services.listeners ?? []).map((listener) => {
+      const createListenerGateway: ListenerParts['createGateway'] = ({ routes, ...changes }) =>
         createGateway(
           {
-            ...door.servicesFor(changes),
+            ...listener.servicesFor(changes),
             checks,
             openResponses,
-            inFlight: inFlightOf(door.name),
+            inFlight: inFlightOf(listener.name),
           },
           { ...policy, routes },
         )
-      return { door, gateway: door.open({ createGateway: createDoorGateway }) }
+      return { listener, gateway: listener.open({ createGateway: createListenerGateway }) }
     })
     const shared = { ...services, checks, openResponses, inFlight }
     return { gateway: createGateway(shared, policy), answering }
@@ -181,8 +181,8 @@ export async function serve({
     { port: port ?? settings.PORT ?? DEFAULT_PORT, host: host ?? settings.HOST ?? DEFAULT_HOST },
     secure === undefined ? 'http' : 'https',
   )
-  const doors = createDoors({ work, isFromProxy: runtime.isFromProxy, limits: LIMITS })
-  const useFirst = await doors.prepare(gateways.answering, ofPolicy).catch(async (error) => {
+  const further = createFurtherListeners({ work, isFromProxy: runtime.isFromProxy, limits: LIMITS })
+  const useFirst = await further.prepare(gateways.answering, ofPolicy).catch(async (error) => {
     await main.end(0).then(runtime.close)
     throw error
   })
@@ -200,9 +200,9 @@ export async function serve({
     const { services } = composed
     const { gateway: nextGateway, answering } = gatewaysOf(next, services)
     const ofPolicy = limitsOf(next)
-    const useDoors = await doors.prepare(answering, ofPolicy)
+    const useFurther = await further.prepare(answering, ofPolicy)
     gateway = nextGateway
-    useDoors(graceMs)
+    useFurther(graceMs)
     main.limit(ofPolicy)
     endTasks()
     endTasks = repeatTasks(tasksOf(services), work.context.waitUntil)
@@ -219,8 +219,8 @@ export async function serve({
   let closed: Promise<void> | undefined
   return {
     url: main.url,
-    get doors() {
-      return doors.list()
+    get listeners() {
+      return further.list()
     },
     reloadCertificate,
     reload(next, details = {}) {
@@ -234,7 +234,7 @@ export async function serve({
       closed ??= changed
         .then(() => {
           endTasks()
-          return Promise.all([main.end(graceMs), ...doors.end(graceMs)])
+          return Promise.all([main.end(graceMs), ...further.end(graceMs)])
         })
         .then(() => {
           runtime.endWaits()

@@ -98,7 +98,7 @@ export async function startListener(definition?: ForwardAuthDefinition, trusted 
     PORT: '0',
   }
   const server = await serve({ policy: policy(definition), env })
-  const listenerUrl = server.doors[0]?.url ?? ''
+  const listenerUrl = server.listeners[0]?.url ?? ''
 
   async function authorize(
     { method = 'GET', path = '/-/decide', headers = [], from = PROXY }: AuthorizationRequest,

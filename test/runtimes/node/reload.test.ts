@@ -27,7 +27,7 @@ let issuer: Awaited<ReturnType<typeof startHttpServer>>
 let key: TestKey
 let server: Server
 let fetches = 0
-let doorPort: number
+let listenerPort: number
 let answer = (response: ServerResponse) => void response.end('[]')
 
 beforeAll(async () => {
@@ -38,7 +38,7 @@ beforeAll(async () => {
     response.setHeader('content-type', 'application/json')
     response.end(JSON.stringify({ keys: [key.publicJwk] }))
   })
-  doorPort = await freePort()
+  listenerPort = await freePort()
   const {
     UPSTASH_REDIS_REST_URL: _,
     UPSTASH_REDIS_REST_TOKEN: __,
@@ -55,7 +55,7 @@ beforeAll(async () => {
         { issuer: REMOTE_ISSUER, audience: AUDIENCE, jwksUri: `${issuer.url}/jwks` },
       ]),
       TRUSTED_PROXIES: '127.0.0.1',
-      FORWARD_AUTH_PORT: String(doorPort),
+      FORWARD_AUTH_PORT: String(listenerPort),
     },
   })
 })
@@ -143,33 +143,33 @@ describe('a listener of a feature', () => {
       'x-forwarded-uri': uri,
       'x-forwarded-for': '192.0.2.1',
     }
-    const response = await fetch(`http://127.0.0.1:${doorPort}/-/decide`, { headers })
+    const response = await fetch(`http://127.0.0.1:${listenerPort}/-/decide`, { headers })
     await response.text()
     return response.status
   }
 
   test('opens, decides by the policy in force, and closes', async () => {
     const features = [forwardAuth()]
-    expect(server.doors).toEqual([])
+    expect(server.listeners).toEqual([])
     await expect(decide('/open')).rejects.toThrow('fetch failed')
     await server.reload(policyOf({ features }))
-    expect(server.doors).toMatchObject([{ url: `http://127.0.0.1:${doorPort}` }])
+    expect(server.listeners).toMatchObject([{ url: `http://127.0.0.1:${listenerPort}` }])
     expect([await decide('/open'), await decide('/later')]).toEqual([200, 403])
     const routes = [{ method: 'GET', path: '/later', anonymous: true }] as const
     await server.reload(policyOf({ features, routes }))
     expect([await decide('/open'), await decide('/later')]).toEqual([403, 200])
     await server.reload(policyOf())
-    expect(server.doors).toEqual([])
+    expect(server.listeners).toEqual([])
     await expect.poll(() => decide('/open').catch(() => 'closed')).toBe('closed')
   })
 
   test('that cannot open keeps the old policy', async () => {
-    const taken = createServer().listen(doorPort, '127.0.0.1')
+    const taken = createServer().listen(listenerPort, '127.0.0.1')
     await once(taken, 'listening')
     await expect(server.reload(policyOf({ features: [forwardAuth()] }))).rejects.toThrow(
       'EADDRINUSE',
     )
     taken.close()
-    expect([await statusOf('/open'), server.doors]).toEqual([200, []])
+    expect([await statusOf('/open'), server.listeners]).toEqual([200, []])
   })
 })

@@ -1,22 +1,22 @@
 /** The further listeners of features. A reload of the policy keeps those that both policies have. */
 import { createServer } from 'node:http'
-import type { OpenDoor } from '../../gateway/compose-services.ts'
-import type { DoorGateway } from '../../gateway/feature.ts'
+import type { OpenListener } from '../../gateway/compose-services.ts'
+import type { ListenerGateway } from '../../gateway/feature.ts'
 import { problem, problemResponse } from '../../problems/problem.ts'
 import type { BackgroundWork } from './background-work.ts'
 import { type Listening, listen, type PolicyLimits } from './listen.ts'
 import { createListeners, type NodeBindings } from './request-listener.ts'
 import type { NodeRuntime } from './runtime.ts'
 
-type DoorContext = Parameters<DoorGateway['fetch']>[2]
+type ListenerContext = Parameters<ListenerGateway['fetch']>[2]
 
 /** A feature's listener, and what answers behind it. */
 export interface Answering {
-  readonly door: OpenDoor
-  readonly gateway: DoorGateway
+  readonly listener: OpenListener
+  readonly gateway: ListenerGateway
 }
 
-export interface DoorsOptions {
+export interface FurtherListenersOptions {
   readonly work: BackgroundWork
   readonly isFromProxy: NodeRuntime['isFromProxy']
   /** The limits of Node that no policy sets. */
@@ -24,20 +24,20 @@ export interface DoorsOptions {
 }
 
 interface Opened extends Listening {
-  gateway: DoorGateway
+  gateway: ListenerGateway
 }
 
-export function createDoors({ work, isFromProxy, limits }: DoorsOptions) {
+export function createFurtherListeners({ work, isFromProxy, limits }: FurtherListenersOptions) {
   const opened = new Map<string, Opened>()
 
-  async function open({ door, gateway }: Answering, ofPolicy: PolicyLimits): Promise<Opened> {
+  async function open({ listener, gateway }: Answering, ofPolicy: PolicyLimits): Promise<Opened> {
     const holder = { gateway }
     const listeners = createListeners(
       {
         /** Answers only trusted proxies: a client could ask for the identity headers of any path. */
         fetch: (request, bindings, context) =>
           isFromProxy((bindings as NodeBindings).incoming)
-            ? holder.gateway.fetch(request, bindings as NodeBindings, context as DoorContext)
+            ? holder.gateway.fetch(request, bindings as NodeBindings, context as ListenerContext)
             : problemResponse(
                 problem('insufficient_permission', 'Only trusted proxies are answered.'),
               ),
@@ -48,18 +48,18 @@ export function createDoors({ work, isFromProxy, limits }: DoorsOptions) {
       { ...limits, maxHeaderSize: ofPolicy.maxHeaderSize },
       listeners.request,
     )
-    return Object.assign(holder, await listen(server, listeners, ofPolicy, door))
+    return Object.assign(holder, await listen(server, listeners, ofPolicy, listener))
   }
 
   return {
     list: () => [...opened].map(([name, { url }]) => ({ name, url })),
 
     /**
-     * Opens the doors that are new, and returns the function that uses these gateways from then on and
-     * ends the other doors. Throws the error of the system, without a change, if one cannot listen.
+     * Opens the further listeners that are new, and returns the function that uses these gateways from then on and
+     * ends the other further listeners. Throws the error of the system, without a change, if one cannot listen.
      */
     async prepare(all: readonly Answering[], ofPolicy: PolicyLimits) {
-      const added = all.filter(({ door }) => !opened.has(door.name))
+      const added = all.filter(({ listener }) => !opened.has(listener.name))
       const results = await Promise.allSettled(added.map((each) => open(each, ofPolicy)))
       const listening = results.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
       const failed = results.find((each) => each.status === 'rejected')
@@ -68,25 +68,25 @@ export function createDoors({ work, isFromProxy, limits }: DoorsOptions) {
         throw failed.reason
       }
       return function use(graceMs: number): void {
-        const names = new Set(all.map(({ door }) => door.name))
-        for (const [name, door] of opened) {
+        const names = new Set(all.map(({ listener }) => listener.name))
+        for (const [name, listener] of opened) {
           if (names.has(name)) continue
           opened.delete(name)
-          work.context.waitUntil(door.end(graceMs))
+          work.context.waitUntil(listener.end(graceMs))
         }
-        for (const { door, gateway } of all) {
-          const known = opened.get(door.name)
+        for (const { listener, gateway } of all) {
+          const known = opened.get(listener.name)
           if (known === undefined) continue
           known.gateway = gateway
           known.limit(ofPolicy)
         }
-        for (const [index, door] of listening.entries()) {
-          const name = added[index]?.door.name
-          if (name !== undefined) opened.set(name, door)
+        for (const [index, listener] of listening.entries()) {
+          const name = added[index]?.listener.name
+          if (name !== undefined) opened.set(name, listener)
         }
       }
     },
 
-    end: (graceMs: number) => [...opened.values()].map((door) => door.end(graceMs)),
+    end: (graceMs: number) => [...opened.values()].map((listener) => listener.end(graceMs)),
   }
 }
