@@ -139,7 +139,7 @@ test('--check refuses a changed server, and writes nothing', async () => {
   expect(readFileSync(out(), 'utf8')).toBe(before)
 })
 
-const HOSTILE = '\u001b[2J`${x}\n*/ process.exit() //\u202e\'"'
+const HOSTILE = '\u001b[2J`$' + '{x}\n process.exit() //\u202e\'"'
 
 test('names of a hostile server are data in the module, and it still loads', async () => {
   await run(
