@@ -24,7 +24,6 @@ import {
 } from '../../../src/access/revocation/revocation.ts'
 import { tokenIdHash } from '../../../src/access/token-id.ts'
 import type { ReferenceRecord, ReferenceStore } from '../../../src/access/tokens/reference.ts'
-import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
 import {
   ADDRESS,
   GATEWAY,
@@ -62,10 +61,10 @@ export function admissionContract(open: () => Promise<TestedStores>): void {
   }
   async function keysOf(who: Principal) {
     const bans: BanKey[] = [
-      { by: 'address', key: await addressBanKey(DEFAULT_KEYS, ADDRESS) },
-      { by: 'subject', key: await subjectBanKey(DEFAULT_KEYS, who.issuer, who.subject) },
+      { by: 'address', key: await addressBanKey(stores.store.keys, ADDRESS) },
+      { by: 'subject', key: await subjectBanKey(stores.store.keys, who.issuer, who.subject) },
     ]
-    const revocation = await deriveRevocationKeys(DEFAULT_KEYS, who)
+    const revocation = await deriveRevocationKeys(stores.store.keys, who)
     return { caller: who.subject, revocation, bans }
   }
   /** Returns the units that are left, without counting a request. */
@@ -191,7 +190,7 @@ export function admissionContract(open: () => Promise<TestedStores>): void {
 
   test('a ban in observe mode is reported, and refuses nothing', async () => {
     const keys = await keysOf(principal())
-    const observedBans = keys.bans.map((ban) => observedBan(DEFAULT_KEYS, ban))
+    const observedBans = keys.bans.map((ban) => observedBan(stores.store.keys, ban))
     const until = nowSeconds() + 100
     await stores.ban(observedBans[0]?.key ?? '', until)
     const facts = await consult({ ...keys, observedBans, limits: [limitOf()] })
@@ -233,7 +232,7 @@ export function admissionContract(open: () => Promise<TestedStores>): void {
       reference: { hash },
       audience: GATEWAY,
       thumbprint: undefined,
-      addressBan: await addressBanKey(DEFAULT_KEYS, ADDRESS),
+      addressBan: await addressBanKey(stores.store.keys, ADDRESS),
       limits,
       proof: undefined,
       nowMs: Date.now(),
@@ -301,8 +300,8 @@ export function admissionContract(open: () => Promise<TestedStores>): void {
     const { read } = await resolve(hash)
     const names = revocation.revokedBefore.map(({ key }) => key)
     const bans = [
-      await addressBanKey(DEFAULT_KEYS, ADDRESS),
-      ...(await listSubjectBans(DEFAULT_KEYS, who)).map(({ key }) => key),
+      await addressBanKey(stores.store.keys, ADDRESS),
+      ...(await listSubjectBans(stores.store.keys, who)).map(({ key }) => key),
     ]
     expect([...read.keys()].sort()).toEqual([revocation.token, ...names, ...bans].sort())
     expect([...read.values()].filter(isPresent)).toEqual([])
@@ -323,7 +322,7 @@ export function admissionContract(open: () => Promise<TestedStores>): void {
     const { hash, record } = await keep()
     const { issuer, subject, tenant } = record
     const other = await keep({ issuer, subject, tenant: 'globex' })
-    const key = await subjectBanKey(DEFAULT_KEYS, issuer, subject, 'enforce', tenant)
+    const key = await subjectBanKey(stores.store.keys, issuer, subject, 'enforce', tenant)
     await stores.ban(key, nowSeconds() + 100)
     expect((await resolve(hash)).read.get(key)).toBeGreaterThan(nowSeconds())
     expect((await resolve(hash)).limits.filter(isPresent)).toEqual([])
@@ -349,7 +348,7 @@ export function admissionContract(open: () => Promise<TestedStores>): void {
           atSeconds: nowSeconds(),
           ttlSeconds: 600,
         })
-      else await stores.ban(await subjectBanKey(DEFAULT_KEYS, issuer, subject), until)
+      else await stores.ban(await subjectBanKey(stores.store.keys, issuer, subject), until)
       const proof = { replayId: crypto.randomUUID(), replayTtlSeconds: 60 }
       const facts = await resolve(hash, { proof })
       expect([...facts.read.values()].filter(isPresent).length).toBe(1)

@@ -90,14 +90,18 @@ function findingsOf(
   return { mistakes, warnings }
 }
 
+/** After a failover a master has no replica for a while. A gateway that restarts then must start. */
 function replicasOf(router: ClusterRouter, { replicasAcked }: ClusterRequirements): Findings {
-  const poor = router.ranges().find(({ replicas }) => replicas.length < replicasAcked)
-  if (poor === undefined) return { mistakes: [], warnings: [] }
-  const master = addressOf(poor.master.server)
-  const message =
-    `${replicasAcked} must have a revocation, and the master ${master} has ${poor.replicas.length}; ` +
-    'add replicas, or set a smaller number; with 0 a failover may lose revocations'
-  return { mistakes: [redisMistake(message, 'REDIS_REPLICAS_ACKED')], warnings: [] }
+  const ranges = router.ranges()
+  const poor = ranges.filter(({ replicas }) => replicas.length < replicasAcked)
+  const [first] = poor
+  if (first === undefined) return { mistakes: [], warnings: [] }
+  const master = addressOf(first.master.server)
+  const found = `${replicasAcked} must have a revocation, and the master ${master} has ${first.replicas.length}`
+  if (poor.length < ranges.length)
+    return { mistakes: [], warnings: [`REDIS_REPLICAS_ACKED: ${found}: revocations fail there`] }
+  const remedy = 'add replicas, or set a smaller number; with 0 a failover may lose revocations'
+  return { mistakes: [redisMistake(`${found}; ${remedy}`, 'REDIS_REPLICAS_ACKED')], warnings: [] }
 }
 
 const unique = <Item>(items: readonly Item[], textOf: (item: Item) => string): readonly Item[] => [

@@ -1,0 +1,81 @@
+/** A gateway on a real cluster, and the contract of admission within one lane. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createRedisAdmissionStore } from '../../../src/access/admission/redis/store.ts'
+import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
+import { createReferenceStore } from '../../../src/access/tokens/redis/references.ts'
+import { definePolicy } from '../../../src/policy/policy.ts'
+import type { RedisConnection } from '../../../src/redis/connection.ts'
+import { allLanes } from '../../../src/redis/lanes.ts'
+import { connectResp, type RespClient } from '../../../src/runtimes/node/redis/resp.ts'
+import { admissionContract } from '../../access/admission/admission-contract.ts'
+import { startGateway, type TestGateway } from '../../harness/gateway.ts'
+import { startRedisCluster, type TestCluster } from '../../harness/redis-cluster.ts'
+import { hasRedisServer } from '../../harness/resp-server.ts'
+
+const policy = definePolicy({
+  roles: { reader: ['orders:read'] },
+  limits: { few: { limit: 3, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' } },
+  routes: [{ method: 'GET', path: '/orders', permission: 'orders:read', limits: ['few'] }],
+})
+
+describe.skipIf(!hasRedisServer)('on a cluster', () => {
+  let cluster: TestCluster
+  let client: RespClient
+  let lane: RedisConnection
+  beforeAll(async () => {
+    cluster = await startRedisCluster()
+    client = connectResp({ url: cluster.url, timeoutMs: 1_000 })
+    await client.check()
+    const [, second] = allLanes(client.connect({ timeoutMs: 1_000 }))
+    if (second === undefined) throw new Error('there are no lanes')
+    lane = second
+  })
+  afterAll(async () => {
+    client.close()
+    await cluster.close()
+  })
+
+  describe('a lane', () => {
+    admissionContract(async () => {
+      await cluster.flush()
+      return {
+        store: createRedisAdmissionStore(lane),
+        revocations: createRevocations(lane, Date.now),
+        references: createReferenceStore(lane),
+        ban: async (key, untilSeconds) => void (await lane.send([['SET', key, untilSeconds]])),
+      }
+    })
+  })
+
+  describe('a gateway', () => {
+    let gateway: TestGateway
+    beforeAll(async () => {
+      gateway = await startGateway({
+        runtime: 'Node',
+        redis: 'resp',
+        policy,
+        variables: { REDIS_URL: `${cluster.url}/?lanes=64`, REDIS_TIMEOUT_MS: '1000' },
+      })
+    })
+    afterAll(() => gateway.close())
+
+    test('serves, counts each subject exactly, and stores nothing outside of the lanes', async () => {
+      const statuses = async (sub: string) => {
+        const headers = {
+          authorization: `Bearer ${await gateway.token({ claims: { sub, roles: ['reader'] } })}`,
+        }
+        const responses = await Promise.all(
+          Array.from({ length: 8 }, () => fetch(`${gateway.url}/orders`, { headers })),
+        )
+        return responses.map(({ status }) => status).sort()
+      }
+      const limited = [200, 200, 200, 429, 429, 429, 429, 429]
+      expect(await statuses('anne')).toEqual(limited)
+      expect(await statuses('bob')).toEqual(limited)
+      expect(gateway.requests).toHaveLength(6)
+      const keys = await Promise.all(cluster.masters.map(({ direct }) => direct.keys('*')))
+      expect(keys.flat().length).toBeGreaterThan(2)
+      expect(keys.flat().filter((key) => !/^pc:\{\w+\}:/.test(key))).toEqual([])
+    })
+  })
+})
