@@ -43,6 +43,13 @@ export const summarySchema = z.strictObject({
       status: counted(),
     })
     .check(describe(`of each, the ${MAX_VALUES} most frequent values; reasons are of refusals`)),
+  callersSince: z.iso
+    .datetime()
+    .check(
+      describe(
+        'client, tenant, subject and address count events since this time. Later than `countedSince`: only the newest',
+      ),
+    ),
 })
 
 export type Summary = z.infer<typeof summarySchema>
@@ -67,9 +74,17 @@ const bucketMsOf = (spanMs: number): number => {
   return (STEPS.find((step) => step >= wanted) ?? Math.ceil(wanted / 10_080) * 10_080) * MINUTE_MS
 }
 
+type Kind = Pick<AuditEvent, 'decision' | 'reason' | 'route' | 'status'>
+
 export interface Counter {
   add(event: AuditEvent): void
-  result(countedSinceMs: number): Summary
+  /** Counts the caller of an event that {@link Counter.addKind} counts. */
+  addCaller(event: AuditEvent): void
+  /** Adds `count` events of one kind. `ms` is in milliseconds since the epoch. */
+  addKind(ms: number, kind: Kind, count: number): void
+  addDuration(ms: number, count: number): void
+  /** `callersSinceMs`: default `countedSinceMs`. */
+  result(countedSinceMs: number, callersSinceMs?: number): Summary
 }
 
 /** Creates the counter of a period. */
@@ -82,43 +97,68 @@ export function createCounter(sinceMs: number, untilMs: number): Counter {
   }))
   const all = { allow: 0, deny: 0, error: 0 }
   const facets = new Map(FACETS.map((name) => [name, new Map<string, number>()]))
-  const durations: number[] = []
-  const addTo = (name: (typeof FACETS)[number], value: string | null | undefined) => {
+  /** Milliseconds, and how many requests took so long. */
+  const durations: (readonly [ms: number, count: number])[] = []
+  const addTo = (
+    name: (typeof FACETS)[number],
+    value: string | null | undefined,
+    count: number,
+  ) => {
     const counts = facets.get(name)
-    if (value !== null && value !== undefined) counts?.set(value, (counts.get(value) ?? 0) + 1)
+    if (value !== null && value !== undefined) counts?.set(value, (counts.get(value) ?? 0) + count)
   }
   const valuesOf = (name: (typeof FACETS)[number]) =>
     [...(facets.get(name) ?? [])]
       .sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1))
       .slice(0, MAX_VALUES)
       .map(([value, count]) => ({ value, count }))
-  return {
-    add({ time, decision, reason, route, actor, address, status, durationsMs }) {
-      const bucket = buckets[Math.floor((Date.parse(time) - firstMs) / bucketMs)]
-      if (bucket !== undefined) bucket[decision] += 1
-      all[decision] += 1
-      if (decision !== 'allow') addTo('reason', reason)
-      addTo('route', route)
-      addTo('client', actor.client)
-      addTo('tenant', actor.tenant)
-      addTo('subject', actor.subject)
-      addTo('address', address)
-      addTo('status', String(status))
-      const stages = Object.values(durationsMs)
-      if (stages.length > 0) durations.push(stages.reduce((sum, ms) => sum + ms, 0))
+
+  const counter: Counter = {
+    add(event) {
+      counter.addKind(Date.parse(event.time), event, 1)
+      counter.addCaller(event)
+      const stages = Object.values(event.durationsMs)
+      if (stages.length > 0)
+        counter.addDuration(
+          stages.reduce((sum, ms) => sum + ms, 0),
+          1,
+        )
     },
-    result(countedSinceMs) {
-      durations.sort((a, b) => a - b)
-      const at = (share: number) =>
-        durations[Math.min(durations.length - 1, Math.floor(share * durations.length))] ?? 0
+    addCaller({ actor, address }) {
+      addTo('client', actor.client, 1)
+      addTo('tenant', actor.tenant, 1)
+      addTo('subject', actor.subject, 1)
+      addTo('address', address, 1)
+    },
+    addKind(ms, { decision, reason, route, status }, count) {
+      const bucket = buckets[Math.floor((ms - firstMs) / bucketMs)]
+      if (bucket !== undefined) bucket[decision] += count
+      all[decision] += count
+      if (decision !== 'allow') addTo('reason', reason, count)
+      addTo('route', route, count)
+      addTo('status', String(status), count)
+    },
+    addDuration: (ms, count) => void durations.push([ms, count]),
+    result(countedSinceMs, callersSinceMs = countedSinceMs) {
+      durations.sort(([a], [b]) => a - b)
+      const total = durations.reduce((sum, [, count]) => sum + count, 0)
+      const at = (share: number) => {
+        let left = Math.min(total - 1, Math.floor(share * total))
+        for (const [ms, count] of durations) {
+          if (left < count) return ms
+          left -= count
+        }
+        return 0
+      }
       return {
         since: new Date(sinceMs).toISOString(),
         until: new Date(untilMs).toISOString(),
         countedSince: new Date(countedSinceMs).toISOString(),
+        callersSince: new Date(callersSinceMs).toISOString(),
         ...all,
         bucketSeconds: bucketMs / 1_000,
         buckets,
-        durationMs: durations.length === 0 ? null : { p50: at(0.5), p99: at(0.99) },
+        durationMs: total === 0 ? null : { p50: at(0.5), p99: at(0.99) },
         facets: {
           reason: valuesOf('reason'),
           route: valuesOf('route'),
@@ -131,4 +171,5 @@ export function createCounter(sinceMs: number, untilMs: number): Counter {
       }
     },
   }
+  return counter
 }

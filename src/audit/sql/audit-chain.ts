@@ -14,6 +14,7 @@ import { type Forgotten, forgettingLate } from '../erasure.ts'
 import type { AuditEvent } from '../event.ts'
 import { idsAround, knownIds as idsOfBlocks, insertBlock } from './block-rows.ts'
 import type { AuditDatabase, AuditStatement } from './database.ts'
+import { findHours, hoursIn, keepHours } from './hour-rows.ts'
 import { within } from './schema.ts'
 
 export interface AppendOptions {
@@ -27,8 +28,8 @@ export interface AppendOptions {
 const EVENTS_PER_CHECKPOINT = 1_000
 /** Seals the chain with the first batch after this interval, if that is earlier. */
 const CHECKPOINT_INTERVAL_MS = 60_000
-/** An attempt makes up to seven statements, and the first one of a chain one more. An invocation may make 50 on the free plan. */
-const MAX_ATTEMPTS = 6
+/** An attempt makes up to nine statements, and the first one of a chain one more. An invocation may make 50 on the free plan. */
+const MAX_ATTEMPTS = 5
 const RETRY_MS = 20
 
 const BEGIN =
@@ -90,13 +91,14 @@ async function append(
   options: AppendOptions,
 ): Promise<void> {
   const { seal, nowMs } = options
-  const [heads, lastRows, lastBlocks, rows, forgotten, ...blocks] = await within(
+  const [heads, lastRows, lastBlocks, rows, forgotten, hours, ...blocks] = await within(
     db.batch([
       db.prepare(HEAD).bind(PARTITION),
       db.prepare(LAST).bind(PARTITION),
       db.prepare(LAST_BLOCK),
       db.prepare(KNOWN).bind(JSON.stringify([...events.keys()].map((id) => [id]))),
       db.prepare(FORGOTTEN),
+      findHours(db, [...events.values()]),
       ...idsAround(db, [...events.values()]),
     ]),
   )
@@ -130,6 +132,7 @@ async function append(
     db.batch([
       moveHead(db, head, end, checkpoint),
       ...chained.statements,
+      ...keepHours(db, hoursIn(hours?.results ?? []), left),
       ...(checkpoint === undefined ? [] : [keepCheckpoint(db, checkpoint)]),
     ]),
   )

@@ -1,6 +1,7 @@
 /** Deletes audit events and dead letters at the end of their retention. */
 
 import { type ChainPlace, PARTITION } from '../chain.ts'
+import { hourOf } from '../hour-counts.ts'
 import { type AppendOptions, keepCheckpoint } from './audit-chain.ts'
 import type { AuditDatabase } from './database.ts'
 import { SQLITE } from './dialect.ts'
@@ -40,6 +41,8 @@ const EXPORTED =
   'SELECT coalesce((SELECT min(first_seq) - 1 FROM audit_exports WHERE partition = ?1 AND ' +
   'done_ms IS NULL), (SELECT max(last_seq) FROM audit_exports WHERE partition = ?1), 0) AS seq'
 const ERASING = 'SELECT 1 FROM audit_erasures WHERE done_ms IS NULL LIMIT 1'
+/** Finds the time of the first event in blocks. An index has it. */
+const FIRST_TIME = 'SELECT min(min_ms) AS ms FROM audit_blocks'
 const EVERYTHING = Number.MAX_SAFE_INTEGER
 
 /**
@@ -84,6 +87,9 @@ async function prune(
     BLOCKS_PER_STATEMENT,
   )
   await deleteAll(db, 'audit_checkpoints', 'partition = ? AND seq < ?', place)
+  const kept = await within(db.prepare(FIRST_TIME).first<{ ms: number | null }>())
+  const first = new Date(Math.min(kept?.ms ?? beforeMs, beforeMs)).toISOString()
+  await deleteAll(db, 'audit_counts', 'hour < ?', [hourOf(first)])
 }
 
 /** Returns the last row or block of the first run that is older than a given time. */

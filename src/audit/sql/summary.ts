@@ -1,51 +1,170 @@
-/** Counts the events of the newest blocks of a period. */
+/** Summarizes decisions: from the counts of hours, or from the newest blocks if these do not have what a query asks for. */
 import { eventOfLine } from '../blocks/line.ts'
-import { type AuditSummary, createCounter, type Summary } from '../summary.ts'
+import type { AuditEvent } from '../event.ts'
+import { DURATION_BOUNDS_MS, eachPair, hourMs, hourOf } from '../hour-counts.ts'
+import type { AuditQuery, TenantOfIssuers } from '../log.ts'
+import { type AuditSummary, type Counter, createCounter, type Summary } from '../summary.ts'
 import { BLOCK_COLUMNS, type BlockRow, blockOf } from './block-rows.ts'
 import { matcherOf, needlesOf, termsOf } from './block-search.ts'
 import type { AuditDatabase } from './database.ts'
 import { mayContain } from './filter-condition.ts'
-import { withinQuery } from './schema.ts'
+import { firstHour, readHours } from './hour-rows.ts'
+import { isMissing, withinQuery } from './schema.ts'
 
 /** At most 25,000 events: some 100 ms of a processor. */
 const MAX_BLOCKS = 100
+/** For the callers beside the counts of hours: at most 2,500 events. */
+const SAMPLED_BLOCKS = 10
 /** Of about 50 KB each. */
 const BLOCKS_PER_READ = 20
+const MINUTE_MS = 60_000
+const HOUR_MS = 3_600_000
+
+/** Filters that the counts of hours have. */
+const COUNTED = new Set(['decision', 'reason', 'route', 'status', 'limit'])
+const OLDER = 'SELECT first_seq FROM audit_blocks WHERE max_ms < ? LIMIT 1'
+
+interface Period {
+  readonly sinceMs: number
+  readonly untilMs: number
+}
 
 /**
  * Creates an {@link AuditSummary} over a D1 database. Events that earlier versions stored as rows are not counted. Fails
  * as {@link withinQuery} does.
  */
 export function createAuditSummary(db: AuditDatabase): AuditSummary {
+  /** Calls `each` with the newest events. Returns since when it was called with all of them. */
+  async function eachNewest(
+    [query, within]: readonly [AuditQuery, TenantOfIssuers | undefined],
+    period: Period,
+    maxBlocks: number,
+    each: (event: AuditEvent) => void,
+  ): Promise<number> {
+    const { sinceMs, untilMs } = period
+    const needles = needlesOf(query)
+    const isWanted = matcherOf(query, within, period, undefined)
+    const terms = termsOf(query, within).map((one) => ` AND ${mayContain(db, one)}`)
+    const sql =
+      `SELECT ${BLOCK_COLUMNS}, max_ms FROM audit_blocks WHERE max_ms >= ? AND min_ms < ?` +
+      `${terms.join('')} ORDER BY max_ms DESC, first_seq DESC LIMIT ? OFFSET ?`
+    for (let read = 0; ; read += BLOCKS_PER_READ) {
+      const size = Math.min(BLOCKS_PER_READ, maxBlocks - read)
+      const { results } = await db
+        .prepare(sql)
+        .bind(sinceMs, untilMs, Math.max(1, size), read)
+        .all<BlockRow & { readonly max_ms: number }>()
+      if (size <= 0) return Math.max(sinceMs, (results[0]?.max_ms ?? 0) + 1)
+      for (const row of results)
+        for (const line of (await blockOf(db, row)).lines) {
+          if (!needles.every((needle) => line.includes(needle))) continue
+          const event = eventOfLine(line)
+          if (isWanted(event)) each(event)
+        }
+      if (results.length < size) return sinceMs
+    }
+  }
+
+  async function fromBlocks(
+    query: AuditQuery,
+    period: Period,
+    within: TenantOfIssuers | undefined,
+  ): Promise<Summary> {
+    const counter = createCounter(period.sinceMs, period.untilMs)
+    const sinceMs = await eachNewest([query, within], period, MAX_BLOCKS, counter.add)
+    return counter.result(sinceMs)
+  }
+
+  async function fromHours(query: AuditQuery, asked: Period, fromMs: number): Promise<Summary> {
+    const period = {
+      sinceMs: Math.floor(Math.max(asked.sinceMs, fromMs) / MINUTE_MS) * MINUTE_MS,
+      untilMs: Math.ceil(asked.untilMs / MINUTE_MS) * MINUTE_MS,
+    }
+    const since = Math.min(asked.sinceMs, period.sinceMs)
+    const counter = createCounter(Math.floor(since / MINUTE_MS) * MINUTE_MS, period.untilMs)
+    const names = [period.sinceMs, period.untilMs - 1].map((ms) =>
+      hourOf(new Date(ms).toISOString()),
+    )
+    for (const hour of await readHours(db, names[0] ?? '', names[1] ?? ''))
+      addHour(counter, hour, query, period)
+    const callersSinceMs = await eachNewest(
+      [query, undefined],
+      period,
+      SAMPLED_BLOCKS,
+      counter.addCaller,
+    )
+    return counter.result(period.sinceMs, callersSinceMs)
+  }
+
+  /** Returns since when the hours count every event. Undefined: no hour is counted. */
+  async function completeSince(): Promise<number | undefined> {
+    const first = await firstHour(db).catch((error: unknown) => {
+      // A consumer has not migrated the database yet.
+      if (isMissing(error)) return undefined
+      throw error
+    })
+    if (first === undefined) return undefined
+    const { results } = await db.prepare(OLDER).bind(hourMs(first)).all()
+    return results.length === 0 ? Number.NEGATIVE_INFINITY : hourMs(first) + HOUR_MS
+  }
+
+  async function summarize(
+    query: AuditQuery,
+    period: Period,
+    within: TenantOfIssuers | undefined,
+  ): Promise<Summary> {
+    const isCounted = Object.keys(query).every((name) => COUNTED.has(name))
+    const completeMs = isCounted && within === undefined ? await completeSince() : undefined
+    if (completeMs !== undefined && completeMs <= period.sinceMs)
+      return fromHours(query, period, completeMs)
+    const summary = await fromBlocks(query, period, within)
+    const isBetter = completeMs !== undefined && completeMs < Date.parse(summary.countedSince)
+    return isBetter ? fromHours(query, period, completeMs) : summary
+  }
+
   return {
     summarize(query, period, within) {
       const { sinceMs, untilMs } = period
-      const needles = needlesOf(query)
-      const isWanted = matcherOf(query, within, period, undefined)
-      const terms = termsOf(query, within).map((one) => ` AND ${mayContain(db, one)}`)
-      const sql =
-        `SELECT ${BLOCK_COLUMNS}, max_ms FROM audit_blocks WHERE max_ms >= ? AND min_ms < ?` +
-        `${terms.join('')} ORDER BY max_ms DESC, first_seq DESC LIMIT ? OFFSET ?`
-
-      async function count(): Promise<Summary> {
-        const counter = createCounter(sinceMs, untilMs)
-        for (let read = 0; ; read += BLOCKS_PER_READ) {
-          const isLast = read >= MAX_BLOCKS
-          const { results } = await db
-            .prepare(sql)
-            .bind(sinceMs, untilMs, isLast ? 1 : BLOCKS_PER_READ, read)
-            .all<BlockRow & { readonly max_ms: number }>()
-          if (isLast) return counter.result(Math.max(sinceMs, (results[0]?.max_ms ?? 0) + 1))
-          for (const row of results)
-            for (const line of (await blockOf(db, row)).lines) {
-              if (!needles.every((needle) => line.includes(needle))) continue
-              const event = eventOfLine(line)
-              if (isWanted(event)) counter.add(event)
-            }
-          if (results.length < BLOCKS_PER_READ) return counter.result(sinceMs)
-        }
-      }
-      return withinQuery(count, createCounter(sinceMs, untilMs).result(sinceMs))
+      return withinQuery(
+        () => summarize(query, period, within),
+        createCounter(sinceMs, untilMs).result(sinceMs),
+      )
     },
+  }
+}
+
+/** Adds the minutes of an hour that are in the period. */
+function addHour(
+  counter: Counter,
+  [hour, { kinds, minutes, durations }]: Awaited<ReturnType<typeof readHours>>[number],
+  { decision, reason, route, status }: AuditQuery,
+  { sinceMs, untilMs }: Period,
+): void {
+  const isWanted = kinds.map(
+    (kind) =>
+      (decision === undefined || decision === kind[0]) &&
+      (reason === undefined || reason === kind[1] || kind[1].startsWith(`${reason}:`)) &&
+      (route === undefined || route === kind[2]) &&
+      (status === undefined || status === kind[3]),
+  )
+  // Durations are of all kinds together.
+  const hasFilter = [decision, reason, route, status].some((value) => value !== undefined)
+  const beginMs = hourMs(hour)
+  for (const [minute, pairs] of Object.entries(minutes)) {
+    const ms = beginMs + Number(minute) * MINUTE_MS
+    if (ms < sinceMs || ms >= untilMs) continue
+    eachPair(pairs, (place, count) => {
+      const kind = kinds[place]
+      if (kind === undefined || isWanted[place] !== true) return
+      counter.addKind(
+        ms,
+        { decision: kind[0], reason: kind[1], route: kind[2], status: kind[3] },
+        count,
+      )
+    })
+    if (hasFilter) continue
+    eachPair(durations[minute] ?? [], (place, count) =>
+      counter.addDuration(DURATION_BOUNDS_MS[place] ?? DURATION_BOUNDS_MS.at(-1) ?? 0, count),
+    )
   }
 }

@@ -156,8 +156,9 @@ export function consoleCalls(parts: FeatureParts): (frame: CallFrame) => readonl
         id: 'summarizeAudit',
         summary: 'Summarize decisions',
         description:
-          'Counts at most 25,000 events of the period, the newest first: `countedSince` says from when on the ' +
-          'counts are complete. Operators with a tenant see the events of callers of their tenant.',
+          'Without filters, and with those of decision, reason, route and status, counts every event of the period, in ' +
+          'whole minutes. With other filters, counts at most 25,000 events, the newest first: `countedSince` says from ' +
+          'when on the counts are complete. Operators with a tenant see the events of callers of their tenant.',
         query: querySchema,
         response: 'Counts by time, outcome, reason, route and caller.',
         reply: () => summarySchema,

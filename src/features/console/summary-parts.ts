@@ -8,7 +8,7 @@ import { card, numberOf } from './parts.ts'
 
 export const incomplete = ({ since, countedSince }: Summary): Markup | '' =>
   countedSince > since
-    ? html`<p class="note">The period has more events than one summary reads: the counts begin at ${when(countedSince)} UTC.</p>`
+    ? html`<p class="note">The period has more events than a summary with these filters reads: the counts begin at ${when(countedSince)} UTC.</p>`
     : ''
 
 export const facet = (

@@ -1,0 +1,6 @@
+-- Decisions of an hour (UTC, such as 2026-11-20T12), counted by minute, decision, reason, route and status: JSON, as
+-- src/audit/hour-counts.ts describes it. A summary of a long period reads these rows, and no events.
+CREATE TABLE IF NOT EXISTS audit_counts (
+  hour TEXT NOT NULL PRIMARY KEY,
+  counts TEXT NOT NULL
+) STRICT;

@@ -1,0 +1,116 @@
+/**
+ * Counts of the decisions of an hour. They name no person: reasons and routes are words of the gateway and its policy,
+ * which an erasure keeps as well. Pure: no I/O, no clock.
+ */
+import * as z from 'zod/mini'
+import { integer } from '../validators/schema-parts.ts'
+import { type AuditEvent, DECISIONS } from './event.ts'
+
+/** Decision, reason, route and status of events. */
+const kindSchema = z.tuple([z.enum(DECISIONS), z.string(), z.nullable(z.string()), integer()])
+
+/** By the minute of the hour: a place and a count, and so on. */
+const minutesSchema = z.record(z.string(), z.array(integer()))
+
+export const hourCountsSchema = z.strictObject({
+  kinds: z.array(kindSchema),
+  /** Places in `kinds`. */
+  minutes: minutesSchema,
+  /** Places in {@link DURATION_BOUNDS_MS}. */
+  durations: minutesSchema,
+})
+
+type Kind = z.infer<typeof kindSchema>
+export type HourCounts = z.infer<typeof hourCountsSchema>
+
+/** Upper bounds in milliseconds, each half as large again as the one before. The last part has none. */
+export const DURATION_BOUNDS_MS: readonly number[] = Array.from(
+  { length: 28 },
+  (_, at) => Math.round(10 * 1.5 ** at) / 10,
+)
+
+/** Beyond them, kinds are counted without a route, and then without a reason. */
+const MAX_KINDS = 300
+const MAX_KINDS_WITHOUT_ROUTE = 400
+
+const HOUR_CHARACTERS = 'yyyy-mm-ddThh'.length
+
+/** Returns the hour of a time: `2026-11-20T12`. */
+export const hourOf = (time: string): string =>
+  new Date(time).toISOString().slice(0, HOUR_CHARACTERS)
+
+/** Returns the begin of an hour, in milliseconds since the epoch. */
+export const hourMs = (hour: string): number => Date.parse(`${hour}:00:00.000Z`)
+
+const newHour = (): HourCounts => ({ kinds: [], minutes: {}, durations: {} })
+
+/** Adds events to the counts of their hours. Returns the changed hours. */
+export function countHours(
+  stored: ReadonlyMap<string, HourCounts>,
+  events: readonly AuditEvent[],
+): ReadonlyMap<string, HourCounts> {
+  const hours = new Map<string, { counts: HourCounts; places: Map<string, number> }>()
+  for (const event of events) {
+    const name = hourOf(event.time)
+    let hour = hours.get(name)
+    if (hour === undefined) {
+      const counts = structuredClone(stored.get(name) ?? newHour())
+      const places = new Map(counts.kinds.map((kind, place) => [JSON.stringify(kind), place]))
+      hour = { counts, places }
+      hours.set(name, hour)
+    }
+    const { counts, places } = hour
+    const minute = String(new Date(event.time).getUTCMinutes())
+    add(counts.minutes, minute, placeOf(event, counts, places))
+    const stages = Object.values(event.durationsMs)
+    if (stages.length === 0) continue
+    const ms = stages.reduce((sum, one) => sum + one, 0)
+    const at = DURATION_BOUNDS_MS.findIndex((bound) => ms <= bound)
+    add(counts.durations, minute, at === -1 ? DURATION_BOUNDS_MS.length : at)
+  }
+  return new Map([...hours].map(([name, { counts }]) => [name, counts]))
+}
+
+/** Returns the place of the kind of an event, which it adds to the kinds. */
+function placeOf(
+  { decision, reason, route, status }: AuditEvent,
+  { kinds }: HourCounts,
+  places: Map<string, number>,
+): number {
+  const whole: Kind = [decision, reason, route, status]
+  const known = places.get(JSON.stringify(whole))
+  if (known !== undefined) return known
+  const kind = shortened(whole, kinds.length)
+  const text = JSON.stringify(kind)
+  const found = places.get(text)
+  if (found !== undefined) return found
+  kinds.push(kind)
+  places.set(text, kinds.length - 1)
+  return kinds.length - 1
+}
+
+function shortened(kind: Kind, kinds: number): Kind {
+  const [decision, reason, , status] = kind
+  if (kinds < MAX_KINDS) return kind
+  if (kinds < MAX_KINDS_WITHOUT_ROUTE) return [decision, reason.split(':')[0] ?? '', null, status]
+  return [decision, 'other', null, 0]
+}
+
+function add(minutes: Record<string, number[]>, minute: string, place: number): void {
+  const pairs = minutes[minute] ?? []
+  minutes[minute] = pairs
+  for (let at = 0; at < pairs.length; at += 2)
+    if (pairs[at] === place) {
+      pairs[at + 1] = (pairs[at + 1] ?? 0) + 1
+      return
+    }
+  pairs.push(place, 1)
+}
+
+/** Calls `each` with the places and counts of a minute. */
+export function eachPair(
+  pairs: readonly number[],
+  each: (place: number, count: number) => void,
+): void {
+  for (let at = 0; at + 1 < pairs.length; at += 2) each(pairs[at] ?? 0, pairs[at + 1] ?? 0)
+}

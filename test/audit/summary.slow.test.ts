@@ -1,0 +1,140 @@
+/** Summaries from the counts of hours: they are those of the events, whatever happens to the events. */
+import { v7 } from 'uuid'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createCheckpointSealer } from '../../src/audit/chain.ts'
+import type { AuditEvent } from '../../src/audit/event.ts'
+import type { AuditQuery } from '../../src/audit/log.ts'
+import { insertAuditEvents } from '../../src/audit/sql/audit-chain.ts'
+import { MIGRATIONS } from '../../src/audit/sql/migrations.generated.ts'
+import { deleteBefore } from '../../src/audit/sql/retention.ts'
+import { withSchema } from '../../src/audit/sql/schema.ts'
+import { createAuditSummary } from '../../src/audit/sql/summary.ts'
+import { KINDS, startDatabase } from './databases.ts'
+import { anEvent } from './event.ts'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 3_600_000
+const START_MS = Date.parse('2026-11-20T12:00:00.000Z')
+const REASONS = ['token_rejected:exp', 'token_rejected:sig', 'limit_exceeded:standard'] as const
+
+/** Events of three hours, of which each third is refused. */
+const events: readonly AuditEvent[] = Array.from({ length: 900 }, (_, at) => {
+  const isRefused = at % 3 === 0
+  return anEvent({
+    id: v7(),
+    time: new Date(START_MS + at * 12_000).toISOString(),
+    requestId: v7(),
+    route: `/route/${at % 7}`,
+    decision: isRefused ? 'deny' : 'allow',
+    reason: isRefused ? (REASONS[at % REASONS.length] ?? '') : 'ok',
+    status: isRefused ? 403 : 200,
+    durationsMs: { proxy: at % 100 },
+  })
+})
+const whole = { sinceMs: START_MS, untilMs: START_MS + 3 * HOUR_MS }
+const allOf = (query: Partial<AuditQuery> = {}): AuditQuery => ({ limit: 200, ...query })
+const isRefused = ({ decision }: AuditEvent) => decision === 'deny'
+
+describe.each(KINDS)('a summary over %s', (kind) => {
+  let database: Awaited<ReturnType<typeof startDatabase>>
+  beforeAll(async () => {
+    database = await startDatabase(kind)
+    await store([])
+  })
+  afterAll(() => database?.close())
+  beforeEach(async () => {
+    for (const table of ['blocks', 'counts', 'heads', 'usage', 'checkpoints'])
+      await database.db.prepare(`DELETE FROM audit_${table}`).run()
+  })
+
+  const store = (batch: readonly AuditEvent[]) =>
+    withSchema(database.db, MIGRATIONS, () =>
+      insertAuditEvents(database.db, batch, { seal: createCheckpointSealer([]), nowMs: START_MS }),
+    )
+  const summarize = (query: Partial<AuditQuery> = {}, period = whole) =>
+    createAuditSummary(database.db).summarize(allOf(query), period)
+
+  test('has the counts of the events, also after a repeated delivery', async () => {
+    await store(events.slice(0, 500))
+    await store(events.slice(400))
+    const summary = await summarize()
+    expect(summary).toMatchObject({ allow: 600, deny: 300, error: 0 })
+    expect(summary.countedSince).toBe(summary.since)
+    const buckets = summary.buckets.reduce((sum, { allow, deny }) => sum + allow + deny, 0)
+    expect(buckets).toBe(900)
+    expect(Object.fromEntries(summary.facets.reason.map((one) => [one.value, one.count]))).toEqual(
+      Object.fromEntries(
+        REASONS.map((reason) => [
+          reason,
+          events.filter((one) => one.reason === reason).length,
+        ]).filter(([, count]) => count !== 0),
+      ),
+    )
+    expect(summary.durationMs?.p50).toBeGreaterThanOrEqual(49)
+    expect(summary.durationMs?.p50).toBeLessThanOrEqual(50 * 1.5)
+  })
+
+  test.each([
+    ['a decision', { decision: 'deny' as const }, isRefused],
+    [
+      'the code of a reason',
+      { reason: 'token_rejected' },
+      (one: AuditEvent) => one.reason.startsWith('token_rejected'),
+    ],
+    ['a route', { route: '/route/3' }, ({ route }: AuditEvent) => route === '/route/3'],
+    ['a status', { status: 403 }, isRefused],
+  ])('counts only events with %s', async (_what, query, isWanted) => {
+    await store(events)
+    const { allow, deny } = await summarize(query)
+    expect(allow + deny).toBe(events.filter(isWanted).length)
+  })
+
+  test('counts the minutes of a part of an hour', async () => {
+    await store(events)
+    const period = { sinceMs: START_MS + 90 * MINUTE_MS, untilMs: START_MS + 95 * MINUTE_MS }
+    const { allow, deny } = await summarize({}, period)
+    expect(allow + deny).toBe(25)
+  })
+
+  test('counts exactly once while several consumers store at the same time', async () => {
+    await Promise.all([0, 1, 2].map((part) => store(events.filter((_, at) => at % 3 === part))))
+    expect(await summarize()).toMatchObject({ allow: 600, deny: 300 })
+  })
+
+  test('counts events of a version without counts as long as they are few', async () => {
+    await store(events.slice(0, 200))
+    await database.db.prepare('DELETE FROM audit_counts').run()
+    await store(events.slice(200, 400))
+    const { allow, deny, countedSince, since } = await summarize()
+    expect([allow + deny, countedSince]).toEqual([400, since])
+  })
+
+  test('forgets the hours of events at the end of their retention', async () => {
+    await store(events)
+    const nowMs = START_MS + 3 * HOUR_MS
+    const options = { seal: createCheckpointSealer([]), nowMs }
+    await deleteBefore(database.db, START_MS + 2 * HOUR_MS, options)
+    const { results } = await database.db.prepare('SELECT hour FROM audit_counts').all()
+    expect(results).toEqual([{ hour: '2026-11-20T14' }])
+    const { allow, deny } = await summarize()
+    expect(allow + deny).toBe(300)
+  })
+
+  test('the counts contain neither callers nor addresses', async () => {
+    await store(events)
+    const { results } = await database.db.prepare('SELECT counts FROM audit_counts').all()
+    const text = JSON.stringify(results)
+    for (const personal of ['alice', 'acme', '192.0.2.1', 'web'])
+      expect(text).not.toContain(personal)
+  })
+
+  test('an hour with many different reasons stays small, and counts them together', async () => {
+    const many = Array.from({ length: 1_000 }, (_, at) =>
+      anEvent({ id: v7(), time: new Date(START_MS).toISOString(), reason: `code${at}:detail` }),
+    )
+    await store(many)
+    const { results } = await database.db.prepare('SELECT counts FROM audit_counts').all()
+    expect(JSON.stringify(results).length).toBeLessThan(50_000)
+    expect((await summarize()).allow).toBe(1_000)
+  })
+})
