@@ -78,10 +78,12 @@ type Kind = Pick<AuditEvent, 'decision' | 'reason' | 'route' | 'status'>
 
 export interface Counter {
   add(event: AuditEvent): void
-  /** Counts the caller of an event that {@link Counter.addKind} counts. */
+  /** Counts only the caller of an event. */
   addCaller(event: AuditEvent): void
-  /** Adds `count` events of one kind. `ms` is in milliseconds since the epoch. */
-  addKind(ms: number, kind: Kind, count: number): void
+  /** Adds `count` events of one kind, apart from their time. */
+  addKind(kind: Kind, count: number): void
+  /** Adds `count` events at a time, in milliseconds since the epoch. */
+  addTime(ms: number, decision: Kind['decision'], count: number): void
   addDuration(ms: number, count: number): void
   /** `callersSinceMs`: default `countedSinceMs`. */
   result(countedSinceMs: number, callersSinceMs?: number): Summary
@@ -115,7 +117,8 @@ export function createCounter(sinceMs: number, untilMs: number): Counter {
 
   const counter: Counter = {
     add(event) {
-      counter.addKind(Date.parse(event.time), event, 1)
+      counter.addTime(Date.parse(event.time), event.decision, 1)
+      counter.addKind(event, 1)
       counter.addCaller(event)
       const stages = Object.values(event.durationsMs)
       if (stages.length > 0)
@@ -130,9 +133,11 @@ export function createCounter(sinceMs: number, untilMs: number): Counter {
       addTo('subject', actor.subject, 1)
       addTo('address', address, 1)
     },
-    addKind(ms, { decision, reason, route, status }, count) {
+    addTime(ms, decision, count) {
       const bucket = buckets[Math.floor((ms - firstMs) / bucketMs)]
       if (bucket !== undefined) bucket[decision] += count
+    },
+    addKind({ decision, reason, route, status }, count) {
       all[decision] += count
       if (decision !== 'allow') addTo('reason', reason, count)
       addTo('route', route, count)

@@ -1,5 +1,5 @@
 /**
- * Measures summaries and pages over many events: `node test/audit/measure-summary.ts [events]`. Prints the time of the
+ * Measures summaries and pages over many events: `node test/audit/measure-summary.ts [events] [SQLite|PostgreSQL]`. Prints the time of the
  * calls that a page of the console makes, on SQLite and PostgreSQL, and what an event costs when it is stored.
  */
 import { v7 } from 'uuid'
@@ -13,7 +13,8 @@ import { KINDS, startDatabase } from './databases.ts'
 import { anEvent } from './event.ts'
 
 const EVENTS = Number(process.argv[2] ?? 1_000_000)
-const BATCH = 100
+const ONLY = process.argv[3]
+const BATCH = 1_000
 const WEEK_MS = 7 * 86_400_000
 const RUNS = 7
 const REASONS = ['token_rejected:exp', 'limit_exceeded:standard', 'permission_missing:orders:write']
@@ -50,6 +51,7 @@ async function timeOf(work: () => Promise<unknown>): Promise<string> {
 }
 
 for (const kind of KINDS) {
+  if (ONLY !== undefined && kind !== ONLY) continue
   const { db, close } = await startDatabase(kind)
   try {
     const begin = performance.now()

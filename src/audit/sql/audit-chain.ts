@@ -132,7 +132,7 @@ async function append(
     db.batch([
       moveHead(db, head, end, checkpoint),
       ...chained.statements,
-      ...keepHours(db, hoursIn(hours?.results ?? []), left),
+      ...keepHours(db, hoursIn(hours?.results ?? []), last.seq + 1, left),
       ...(checkpoint === undefined ? [] : [keepCheckpoint(db, checkpoint)]),
     ]),
   )

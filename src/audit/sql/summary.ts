@@ -1,6 +1,6 @@
 /** Summarizes decisions: from the counts of hours, or from the newest blocks if these do not have what a query asks for. */
 import { eventOfLine } from '../blocks/line.ts'
-import type { AuditEvent } from '../event.ts'
+import { type AuditEvent, DECISIONS } from '../event.ts'
 import { DURATION_BOUNDS_MS, eachPair, hourMs, hourOf } from '../hour-counts.ts'
 import type { AuditQuery, TenantOfIssuers } from '../log.ts'
 import { type AuditSummary, type Counter, createCounter, type Summary } from '../summary.ts'
@@ -22,7 +22,7 @@ const HOUR_MS = 3_600_000
 
 /** Filters that the counts of hours have. */
 const COUNTED = new Set(['decision', 'reason', 'route', 'status', 'limit'])
-const OLDER = 'SELECT first_seq FROM audit_blocks WHERE max_ms < ? LIMIT 1'
+const OLDER = 'SELECT first_seq FROM audit_blocks WHERE first_seq < ? LIMIT 1'
 
 interface Period {
   readonly sinceMs: number
@@ -104,8 +104,8 @@ export function createAuditSummary(db: AuditDatabase): AuditSummary {
       throw error
     })
     if (first === undefined) return undefined
-    const { results } = await db.prepare(OLDER).bind(hourMs(first)).all()
-    return results.length === 0 ? Number.NEGATIVE_INFINITY : hourMs(first) + HOUR_MS
+    const { results } = await db.prepare(OLDER).bind(first.first_seq).all()
+    return results.length === 0 ? Number.NEGATIVE_INFINITY : hourMs(first.hour) + HOUR_MS
   }
 
   async function summarize(
@@ -137,9 +137,10 @@ export function createAuditSummary(db: AuditDatabase): AuditSummary {
 function addHour(
   counter: Counter,
   [hour, { kinds, minutes, durations }]: Awaited<ReturnType<typeof readHours>>[number],
-  { decision, reason, route, status }: AuditQuery,
+  query: AuditQuery,
   { sinceMs, untilMs }: Period,
 ): void {
+  const { decision, reason, route, status } = query
   const isWanted = kinds.map(
     (kind) =>
       (decision === undefined || decision === kind[0]) &&
@@ -150,21 +151,33 @@ function addHour(
   // Durations are of all kinds together.
   const hasFilter = [decision, reason, route, status].some((value) => value !== undefined)
   const beginMs = hourMs(hour)
+  const ofKinds = new Array<number>(kinds.length).fill(0)
+  const ofDurations = new Array<number>(DURATION_BOUNDS_MS.length + 1).fill(0)
   for (const [minute, pairs] of Object.entries(minutes)) {
     const ms = beginMs + Number(minute) * MINUTE_MS
     if (ms < sinceMs || ms >= untilMs) continue
+    const ofMinute = { allow: 0, deny: 0, error: 0 }
     eachPair(pairs, (place, count) => {
       const kind = kinds[place]
       if (kind === undefined || isWanted[place] !== true) return
+      ofMinute[kind[0]] += count
+      ofKinds[place] = (ofKinds[place] ?? 0) + count
+    })
+    for (const decision of DECISIONS) counter.addTime(ms, decision, ofMinute[decision])
+    if (hasFilter) continue
+    eachPair(durations[minute] ?? [], (place, count) => {
+      ofDurations[place] = (ofDurations[place] ?? 0) + count
+    })
+  }
+  for (const [place, [...kind]] of kinds.entries()) {
+    const count = ofKinds[place] ?? 0
+    if (count > 0)
       counter.addKind(
-        ms,
         { decision: kind[0], reason: kind[1], route: kind[2], status: kind[3] },
         count,
       )
-    })
-    if (hasFilter) continue
-    eachPair(durations[minute] ?? [], (place, count) =>
-      counter.addDuration(DURATION_BOUNDS_MS[place] ?? DURATION_BOUNDS_MS.at(-1) ?? 0, count),
-    )
   }
+  const last = DURATION_BOUNDS_MS.at(-1) ?? 0
+  for (const [place, count] of ofDurations.entries())
+    if (count > 0) counter.addDuration(DURATION_BOUNDS_MS[place] ?? last, count)
 }

@@ -1,25 +1,19 @@
 /** The pages of decisions. */
 import { html } from 'hono/html'
-import * as z from 'zod/mini'
-import { type AuditEvent, auditEventSchema } from '../../audit/event.ts'
+import type { AuditEvent } from '../../audit/event.ts'
 import { type Summary, summarySchema } from '../../audit/summary.ts'
 import { callerActions } from './caller-actions.ts'
+import { auditPage, filtersOf, MAIN_FILTERS, MORE_FILTERS, REQUEST_ID } from './decision-query.ts'
 import { callerLink, DECISION_WORDS, eventTable } from './event-table.ts'
 import { explainForm } from './explain.ts'
 import { type FormField, filterForm } from './forms.ts'
 import { type ConsolePage, type Markup, pathTo, table, when } from './layout.ts'
 import type { PageDefinition, Query } from './page.ts'
 import { card, facts, NO_STORE_TEXT, periodLinks } from './parts.ts'
-import { timesOf, withPeriod } from './period.ts'
+import { withPeriod } from './period.ts'
 import { chartOf, facet, incomplete } from './summary-parts.ts'
 
-const REQUEST_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const EVENTS = '50'
-
-const auditPage = z.strictObject({
-  events: z.array(auditEventSchema),
-  cursor: z.optional(z.string()),
-})
 
 export const DECISIONS: readonly PageDefinition[] = [
   {
@@ -50,29 +44,8 @@ export const DECISIONS: readonly PageDefinition[] = [
   },
 ]
 
-/** Returns the query of the operators' calls. */
-function filtersOf(query: Query, nowMs: number): Readonly<Record<string, string>> {
-  const { q } = query
-  const filters: Record<string, string> = { ...timesOf(query, nowMs) }
-  for (const name of FILTERS) {
-    const value = query[name]
-    if (value !== undefined) filters[name] = value
-  }
-  if (q !== undefined) filters[REQUEST_ID.test(q) ? 'requestId' : 'subject'] = q
-  return filters
-}
-
-const MAIN_FILTERS = [
-  'decision',
-  'reason',
-  'route',
-  'client',
-  'tenant',
-  'address',
-  'status',
-] as const
-const MORE_FILTERS = ['key', 'tool', 'change', 'observed', 'host', 'origin'] as const
-const FILTERS = [...MAIN_FILTERS, ...MORE_FILTERS]
+/** The tail has its own. */
+const NO_TIMES = { last: undefined, since: undefined, until: undefined, cursor: undefined }
 
 function decisionsPage(
   summary: Summary | undefined,
@@ -90,12 +63,14 @@ function decisionsPage(
   const { facets } = summary
   return {
     ...shown,
+    hasScript: true,
     content: html`${periodLinks('/decisions', query)}
 ${card('When', html`${chartOf(summary, query)}${incomplete(summary)}`)}
 ${card('Search', searchForm(query))}
 ${card(
   'Events',
-  html`${eventTable(page.events)}${
+  html`<p id="live" data-tail="${pathTo('/decisions/tail', { ...query, ...NO_TIMES })}" hidden><button type="button">Follow new decisions</button> <span role="status"></span></p>
+<div id="events">${eventTable(page.events)}</div>${
     page.cursor === undefined
       ? ''
       : html`<p><a href="${pathTo('/decisions', { ...query, cursor: page.cursor })}">Older events</a></p>`

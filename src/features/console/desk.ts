@@ -44,9 +44,10 @@ export function createDesks(parts: FeatureParts): (c: Context) => Desk {
       }
     }
 
+    const beganMs = now()
     const desk: Desk = {
       query: queryOf(c),
-      nowMs: now(),
+      nowMs: beganMs,
       param: (name) => c.req.param(name) ?? '',
       may,
       async read(id, schema, input = {}) {
@@ -70,6 +71,7 @@ export function createDesks(parts: FeatureParts): (c: Context) => Desk {
         await admitAgain(c, c.get('portcullis.heldUpSinceMs'))
         return new URLSearchParams(new TextDecoder().decode(bytes))
       },
+      readmit: () => admitAgain(c, beganMs),
       recordReason: (reason) => recordField(c, 'reason', reason),
     }
     return desk

@@ -21,12 +21,15 @@ export const eventTable = (events: readonly AuditEvent[]): Markup =>
     'No event matches.',
   )
 
-export function callerLink({ subject, client, key }: AuditEvent['actor']): Markup | string {
-  if (subject !== null)
-    return html`<a href="${pathTo('/callers', { kind: 'subject', value: subject })}">${subject}</a>`
-  if (key !== undefined)
-    return html`<a href="${pathTo('/callers', { kind: 'key', value: key })}">${key}</a>`
-  if (client !== null)
-    return html`<a href="${pathTo('/callers', { kind: 'client', value: client })}">${client}</a>`
-  return 'anonymous'
+/** Returns how the page of callers finds the caller of an event. Undefined: it is anonymous. */
+export function callerOfEvent({ subject, client, key }: AuditEvent['actor']) {
+  if (subject !== null) return { kind: 'subject', value: subject }
+  if (key !== undefined) return { kind: 'key', value: key }
+  return client === null ? undefined : { kind: 'client', value: client }
+}
+
+export function callerLink(actor: AuditEvent['actor']): Markup | string {
+  const caller = callerOfEvent(actor)
+  if (caller === undefined) return 'anonymous'
+  return html`<a href="${pathTo('/callers', caller)}">${caller.value}</a>`
 }

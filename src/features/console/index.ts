@@ -10,6 +10,7 @@ import { issuerCalls } from './issuers.ts'
 import { keyLimitCalls } from './key-limits.ts'
 import { MCP_APPROVE, MCP_READ, mcpCalls } from './mcp-calls.ts'
 import { CONSOLE_PERMISSION, consoleRoutes } from './routes.ts'
+import { statusCalls } from './status.ts'
 
 export interface ConsoleOptions {
   /**
@@ -39,8 +40,8 @@ export function console(options: ConsoleOptions = {}): Feature {
     requires: ['operators', 'signIn'],
     permissions: [CONSOLE_PERMISSION, POLICY_PERMISSION, CALLER_PERMISSION, MCP_READ, MCP_APPROVE],
     create: (parts) => ({
-      operatorCalls: [consoleCalls, keyLimitCalls, issuerCalls, mcpCalls].map((calls) =>
-        calls(parts),
+      operatorCalls: [consoleCalls, keyLimitCalls, issuerCalls, mcpCalls, statusCalls].map(
+        (calls) => calls(parts),
       ),
       calls: () => consoleRoutes(parts, authentication),
     }),

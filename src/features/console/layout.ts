@@ -8,6 +8,8 @@ import { STYLE } from './style.ts'
 export type Markup = HtmlEscapedString | Promise<HtmlEscapedString>
 
 export const CONSOLE_PATH = '/-/console'
+export const SCRIPT_PATH = `${CONSOLE_PATH}/script.js`
+export const TAIL_PATH = `${CONSOLE_PATH}/decisions/tail`
 
 export interface ConsolePage {
   readonly title: string
@@ -16,6 +18,8 @@ export interface ConsolePage {
   readonly content: Markup | string
   readonly status?: 200 | 400 | 401 | 403 | 404 | 405 | 413 | 422 | 429 | 500 | 503
   readonly headers?: Readonly<Record<string, string>>
+  /** Whether the page has the script of the live tail. Default false. */
+  readonly hasScript?: boolean
   /** The page is loaded again after this time. */
   readonly refreshSeconds?: number | undefined
 }
@@ -45,14 +49,23 @@ async function styleSource(): Promise<string> {
 }
 
 /**
- * Renders a page. It has no script. It loads nothing from other hosts, no other page can frame it, and its forms lead
- * only to this gateway.
+ * Renders a page. It has no inline script, and most pages have none. It loads nothing from other hosts, no other page
+ * can frame it, and its forms lead only to this gateway. `origin` is that of the gateway.
  */
 export async function renderConsole(
   c: Context,
-  { title, at, content, status = 200, headers = {}, refreshSeconds }: ConsolePage,
+  {
+    title,
+    at,
+    content,
+    status = 200,
+    headers = {},
+    refreshSeconds,
+    hasScript = false,
+  }: ConsolePage,
   navigation: readonly NavigationItem[],
   visitor: Visitor | undefined,
+  origin: string,
 ): Promise<Response> {
   const policy = [
     "default-src 'none'",
@@ -60,12 +73,18 @@ export async function renderConsole(
     "base-uri 'none'",
     "form-action 'self'",
     "frame-ancestors 'none'",
+    // With their paths: other scripts of this origin may be those of an application behind the gateway.
+    ...(hasScript
+      ? [`script-src ${origin}${SCRIPT_PATH}`, `connect-src ${origin}${TAIL_PATH}`]
+      : []),
   ]
   return c.html(
     html`<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title} - Portcullis</title><style>${sheet}</style></head>
+<title>${title} - Portcullis</title><style>${sheet}</style>${
+      hasScript ? html`<script src="${SCRIPT_PATH}" defer></script>` : ''
+    }</head>
 <body><a class="skip" href="#main">Skip to the content</a>
 <header><a class="brand" href="${CONSOLE_PATH}">Portcullis</a>
 <nav aria-label="Console"><ul>${navigation.map(

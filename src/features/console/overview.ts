@@ -1,12 +1,16 @@
 /** The page of the overview. */
 import { html } from 'hono/html'
+import type * as z from 'zod/mini'
 import { type Summary, summarySchema } from '../../audit/summary.ts'
 import { type PolicyView, policyView } from './calls.ts'
 import { type ConsolePage, type Markup, pathTo } from './layout.ts'
 import type { PageDefinition, Query } from './page.ts'
 import { card, facts, NO_STORE_TEXT, numberOf, percent, periodLinks } from './parts.ts'
 import { timesOf, withPeriod } from './period.ts'
+import { statusView } from './status.ts'
 import { chartOf, facet, incomplete } from './summary-parts.ts'
+
+type Status = z.infer<typeof statusView>
 
 export const OVERVIEW: PageDefinition = {
   path: '',
@@ -18,7 +22,9 @@ export const OVERVIEW: PageDefinition = {
     return overviewPage(
       await desk.readAudit('summarizeAudit', summarySchema, { query: times }),
       await desk.read('readPolicy', policyView),
+      await desk.read('readStatus', statusView),
       query,
+      desk.nowMs,
     )
   },
 }
@@ -26,7 +32,9 @@ export const OVERVIEW: PageDefinition = {
 function overviewPage(
   summary: Summary | undefined,
   policy: PolicyView | undefined,
+  status: Status | undefined,
   query: Query,
+  nowMs: number,
 ): ConsolePage {
   const isLive = query.live === '1'
   return {
@@ -38,8 +46,45 @@ function overviewPage(
       isLive ? 'Stop loading every 10 seconds' : 'Load again every 10 seconds'
     }</a></p>
 ${summary === undefined ? html`<p class="note">${NO_STORE_TEXT}</p>` : decisionsIn(summary, query)}
-${policy === undefined ? '' : card('Gateway', gatewayFacts(policy))}`,
+<div class="grid">${status === undefined ? '' : card('State of all gateways', statusFacts(status, nowMs))}${
+      policy === undefined ? '' : card('Gateway', gatewayFacts(policy))
+    }</div>`,
   }
+}
+
+const DEPENDENCIES: Readonly<Record<string, string>> = {
+  redis: 'Redis',
+  key_set: 'Issuers',
+  identity_provider: 'Identity providers',
+  introspection: 'Token introspection',
+  authority: 'Decision points',
+  origin: 'Origins',
+}
+
+const stateOf = (open: number, isolates: number): Markup =>
+  open === 0
+    ? html`<span class="allow">works</span>`
+    : html`<span class="error">fails in ${numberOf(open)} of ${numberOf(isolates)} isolates</span>`
+
+function statusFacts(
+  { isolates, open, auditEvents, auditWaiting, newestEventAt }: Status,
+  nowMs: number,
+): Markup {
+  const behind = newestEventAt === null ? undefined : Math.max(0, nowMs - Date.parse(newestEventAt))
+  return facts([
+    ['Isolates', numberOf(isolates)],
+    ...Object.entries(open).map(
+      ([name, count]) => [DEPENDENCIES[name] ?? name, stateOf(count, isolates)] as const,
+    ),
+    [
+      'Audit queue',
+      `${numberOf(auditWaiting)} events wait, ${numberOf(auditEvents.lost ?? 0)} were lost`,
+    ],
+    [
+      'Newest event',
+      behind === undefined ? 'none' : `${numberOf(Math.round(behind / 1_000))} seconds ago`,
+    ],
+  ])
 }
 
 function decisionsIn(summary: Summary, query: Query): Markup {

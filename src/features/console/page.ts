@@ -31,6 +31,8 @@ export interface Desk {
   act(id: string, input: CallInput): Promise<unknown>
   /** Reads the form. The visitor is admitted again: a revocation is in force while a body is slow. */
   form(): Promise<URLSearchParams>
+  /** Admits the visitor again. Throws `Denied` if its rights have ended. */
+  readmit(): Promise<void>
   /** Adds the reason of the visitor to the audit event. */
   recordReason(reason: string): void
 }
@@ -49,5 +51,5 @@ export interface PageDefinition {
   readonly needs?: string
   /** Whether it changes something, and needs the login that `console()` demands for changes. Default false. */
   readonly changes?: boolean
-  show(desk: Desk): Promise<ConsolePage | Response> | ConsolePage
+  show(desk: Desk): Promise<ConsolePage | Response> | ConsolePage | Response
 }

@@ -7,6 +7,7 @@ import { DECISIONS } from './decisions.ts'
 import { EXPLAIN } from './explain.ts'
 import { KEYS } from './keys.ts'
 import { LIMITS } from './limits.ts'
+import { LIVE } from './live.ts'
 import { MCP } from './mcp.ts'
 import { OVERVIEW } from './overview.ts'
 import type { PageDefinition } from './page.ts'
@@ -15,6 +16,7 @@ import { RELATIONS } from './relations.ts'
 
 export const PAGES: readonly PageDefinition[] = [
   OVERVIEW,
+  ...LIVE,
   ...DECISIONS,
   CALLERS,
   ...API_KEYS,

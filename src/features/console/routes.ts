@@ -37,6 +37,7 @@ export function consoleRoutes(
   const limits = operatorLimit === undefined ? [] : [operatorLimit]
   const people = peopleOf(parts, { authentication, asksForLogin: true })
   const deskOf = createDesks(parts)
+  const { origin } = new URL(parts.publicUrl)
 
   /** Returns the pages of the navigation that this gateway has. */
   function navigation() {
@@ -49,9 +50,11 @@ export function consoleRoutes(
   /** A refusal may come before the caller is known. */
   function render(c: Context, page: ConsolePage) {
     const caller = c.get('portcullis.principal') as Principal | null | undefined
-    if (caller === null || caller === undefined) return renderConsole(c, page, [], undefined)
+    if (caller === null || caller === undefined)
+      return renderConsole(c, page, [], undefined, origin)
     const { subject, issuer, tenant, signIn } = caller
-    return renderConsole(c, page, navigation(), { subject, issuer, tenant, name: signIn?.name })
+    const visitor = { subject, issuer, tenant, name: signIn?.name }
+    return renderConsole(c, page, navigation(), visitor, origin)
   }
 
   function routeOf({ method = 'GET', path, id, changes = false, show }: PageDefinition): AdminCall {

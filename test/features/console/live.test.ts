@@ -1,0 +1,105 @@
+/** The live tail: who may follow decisions, what it sends, and when it ends. */
+import { gzipSync } from 'node:zlib'
+import { v7 } from 'uuid'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
+import { createRedisRest } from '../../../src/redis/rest.ts'
+import { anEvent } from '../../audit/event.ts'
+import { PUBLIC_URL } from '../../harness/gateway.ts'
+import { ISSUER } from '../../harness/issuer.ts'
+import { startConsole } from './gateway.ts'
+
+const TAIL = '/-/console/decisions/tail'
+
+let gateway: Awaited<ReturnType<typeof startConsole>>
+beforeAll(async () => {
+  gateway = await startConsole()
+  await store('before')
+})
+afterAll(() => gateway?.close())
+
+const store = (subject: string, tenant = 'acme') =>
+  gateway.store([
+    anEvent({
+      ...{ id: v7(), requestId: v7(), time: new Date().toISOString() },
+      actor: { issuer: ISSUER, subject, client: null, tenant, tokenIdHash: null },
+    }),
+  ])
+
+async function follow(cookie: string) {
+  const response = await gateway.isolateFetch(
+    new Request(PUBLIC_URL + TAIL, {
+      headers: {
+        Cookie: cookie,
+        'CF-Connecting-IP': '192.0.2.1',
+        Accept: 'text/event-stream',
+        'Sec-Fetch-Mode': 'cors',
+        'Sec-Fetch-Site': 'same-origin',
+      },
+    }),
+  )
+  const reader = response.body?.getReader()
+  let text = ''
+  return {
+    status: response.status,
+    type: response.headers.get('content-type'),
+    cancel: () => reader?.cancel(),
+    /** Reads until the text contains `wanted`, or to the end. */
+    async until(wanted: string | undefined) {
+      for (;;) {
+        if (wanted !== undefined && text.includes(wanted)) return text
+        const { done, value } = (await reader?.read()) ?? { done: true, value: undefined }
+        if (done) return text
+        text += new TextDecoder().decode(value)
+      }
+    },
+  }
+}
+
+test('new decisions arrive, those of before do not, and a revocation ends the stream', async () => {
+  const tail = await follow(await gateway.cookieOf({ subject: 'opal', roles: ['operator'] }))
+  expect([tail.status, tail.type]).toEqual([200, 'text/event-stream'])
+  await tail.until(':\n\n')
+  await store('after')
+  expect(await tail.until('after')).not.toContain('before')
+  const rest = createRedisRest({ ...gateway.redis, timeoutMs: 5_000 })
+  await createRevocations(rest, Date.now).revokeBefore({
+    ...{ kind: 'subject', issuer: ISSUER, value: 'opal' },
+    ...{ atSeconds: Date.now() / 1_000 + 1, ttlSeconds: 60 },
+  })
+  await tail.until(undefined)
+})
+
+test('an operator of a tenant follows only decisions of the tenant', async () => {
+  const person = { subject: 'tina', roles: ['operator'], tenant: 'acme' }
+  const tail = await follow(await gateway.cookieOf(person))
+  await tail.until(':\n\n')
+  await store('of-globex', 'globex')
+  await store('of-acme', 'acme')
+  expect(await tail.until('of-acme')).not.toContain('of-globex')
+  await tail.cancel()
+})
+
+test('a role that only opens the console follows nothing', async () => {
+  const viewer = await gateway.cookieOf({ subject: 'vera', roles: ['viewer'] })
+  expect((await follow(viewer)).status).toBe(403)
+})
+
+test('the browser loads one script of the gateway, which writes no HTML', async () => {
+  const operator = await gateway.cookieOf({ roles: ['operator'] })
+  const { headers, text } = await gateway.visit(operator, '/-/console/script.js')
+  expect(headers.get('content-type')).toMatch(/^text\/javascript/)
+  expect(text).not.toMatch(/innerHTML|insertAdjacent|document\.write|eval|Function/)
+  const page = await gateway.visit(operator, '/-/console/decisions')
+  expect(gzipSync(text).length + gzipSync(page.text).length).toBeLessThan(60 * 1_024)
+  expect(page.headers.get('content-security-policy')).toContain(
+    `script-src ${PUBLIC_URL}/-/console/script.js; connect-src ${PUBLIC_URL}${TAIL}`,
+  )
+})
+
+test('the overview has the state of all gateways', async () => {
+  const operator = await gateway.cookieOf({ roles: ['operator'] })
+  const { text } = await gateway.visit(operator, '/-/console')
+  for (const name of ['Isolates', 'Redis', 'Issuers', 'Origins', 'Audit queue', 'Newest event'])
+    expect(text).toContain(`<dt>${name}</dt>`)
+})
