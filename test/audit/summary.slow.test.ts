@@ -54,7 +54,7 @@ describe.each(KINDS)('a summary over %s', (kind) => {
   const summarize = (query: Partial<AuditQuery> = {}, period = whole) =>
     createAuditSummary(database.db).summarize(allOf(query), period)
 
-  test('has the counts of the events, also after a repeated delivery', async () => {
+  test('has the counts of the events, also after a repeated delivery [R42]', async () => {
     await store(events.slice(0, 500))
     await store(events.slice(400))
     const summary = await summarize()
@@ -96,7 +96,7 @@ describe.each(KINDS)('a summary over %s', (kind) => {
     expect(allow + deny).toBe(25)
   })
 
-  test('counts exactly once while several consumers store at the same time', async () => {
+  test('counts exactly once while several consumers store at the same time [R42]', async () => {
     await Promise.all([0, 1, 2].map((part) => store(events.filter((_, at) => at % 3 === part))))
     expect(await summarize()).toMatchObject({ allow: 600, deny: 300 })
   })

@@ -45,7 +45,7 @@ test('a new secret is shown once, and is in no other page, event or location', a
   expect(JSON.stringify(gateway.events)).not.toContain(secret)
 })
 
-test('a pasted key is found, and is in neither the page nor an event nor a URL', async () => {
+test('a pasted key is found, and is in neither the page nor an event nor a URL [S91]', async () => {
   const { secret } = await create({ name: 'lost in a repository', subject: 'reporter' })
   const { status, headers, text } = await gateway.visit(operator, `${LIST}/lookup`, {
     form: { apiKey: ` ${secret} ` },

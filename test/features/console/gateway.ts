@@ -5,101 +5,13 @@ import { insertAuditEvents } from '../../../src/audit/sql/audit-chain.ts'
 import { SQLITE } from '../../../src/audit/sql/dialect.ts'
 import { MIGRATIONS } from '../../../src/audit/sql/migrations.generated.ts'
 import { withSchema } from '../../../src/audit/sql/schema.ts'
-import { authorizationServer } from '../../../src/features/authorization-server/index.ts'
-import {
-  type ConsoleOptions,
-  console as consoleFeature,
-} from '../../../src/features/console/index.ts'
-import { mcp } from '../../../src/features/mcp/index.ts'
-import { definitionHash } from '../../../src/features/mcp/tool-definition.ts'
-import { openapi } from '../../../src/features/openapi/index.ts'
-import { type OperatorsOptions, operators } from '../../../src/features/operators/index.ts'
-import { plans } from '../../../src/features/plans/index.ts'
-import { relations } from '../../../src/features/relations/index.ts'
-import { signIn } from '../../../src/features/sign-in/index.ts'
-import { definePolicy } from '../../../src/policy/policy.ts'
+import type { ConsoleOptions } from '../../../src/features/console/index.ts'
+import type { OperatorsOptions } from '../../../src/features/operators/index.ts'
 import { databaseOver } from '../../../src/runtimes/node/audit/database.ts'
 import { openSqlite } from '../../../src/runtimes/node/audit/sqlite.ts'
 import { PUBLIC_URL, startGateway } from '../../harness/gateway.ts'
-import { ISSUER } from '../../harness/issuer.ts'
 import { openSession, type Person, SIGN_IN_VARIABLES } from '../operators/sessions.ts'
-
-/** The definition of the tool that the policy pins. */
-export const APPROVED_TOOL = {
-  name: 'list_shelves',
-  description: 'Lists.',
-  inputSchema: { type: 'object' },
-}
-const definition = await definitionHash(APPROVED_TOOL)
-
-/** A folder's viewers are its own, its editors, and the viewers of its parent, except banned ones. */
-const direct = { this: {} }
-const MODEL = {
-  schema_version: '1.1',
-  type_definitions: [
-    { type: 'user' },
-    {
-      type: 'group',
-      relations: { member: direct },
-      metadata: { relations: { member: { directly_related_user_types: [{ type: 'user' }] } } },
-    },
-    {
-      type: 'folder',
-      relations: {
-        editor: direct,
-        banned: direct,
-        viewer: {
-          difference: {
-            base: { union: { child: [direct, { computedUserset: { relation: 'editor' } }] } },
-            subtract: { computedUserset: { relation: 'banned' } },
-          },
-        },
-      },
-      metadata: {
-        relations: {
-          editor: { directly_related_user_types: [{ type: 'group', relation: 'member' }] },
-          banned: { directly_related_user_types: [{ type: 'user' }] },
-          viewer: { directly_related_user_types: [{ type: 'user' }] },
-        },
-      },
-    },
-  ],
-}
-
-export const policyWith = (options: ConsoleOptions = {}, sessions?: OperatorsOptions['sessions']) =>
-  definePolicy({
-    abuse: { exempt: ['192.0.2.1'] },
-    features: [
-      operators(sessions === undefined ? {} : { sessions }),
-      authorizationServer(),
-      openapi(),
-      signIn(),
-      consoleFeature(options),
-    ],
-    roles: {
-      reader: ['orders:read'],
-      operator: ['portcullis:*', 'requests:explain'],
-      viewer: ['portcullis:console:open'],
-      support: ['portcullis:console:open', 'portcullis:callers:read'],
-    },
-    limits: {
-      standard: { limit: 100, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
-      plan: plans({ plans: { free: '50/min', pro: '5000/min' }, default: 'free' }),
-      tenants: { limit: 10, windowSeconds: 60, by: 'tenant', onUnavailable: 'deny' },
-    },
-    relations: relations({ model: MODEL, issuers: [ISSUER] }),
-    routes: [
-      { method: 'GET', path: '/metered', permission: 'orders:read', limits: ['plan'] },
-      { method: 'GET', path: '/shared', permission: 'orders:read', limits: ['tenants'] },
-      ...mcp({
-        path: '/mcp',
-        permission: 'orders:read',
-        tools: { list_shelves: { definition }, search_books: { arguments: 'any' } },
-      }),
-      { method: 'GET', path: '/orders', permission: 'orders:read', limits: ['standard'] },
-      { method: 'GET', path: '/public', anonymous: true },
-    ],
-  })
+import { APPROVED_TOOL, policyWith } from './policy.ts'
 
 export async function startConsole(
   options: ConsoleOptions = {},

@@ -3,8 +3,9 @@ import { v7 } from 'uuid'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { anEvent } from '../../audit/event.ts'
 import { ISSUER } from '../../harness/issuer.ts'
-import { APPROVED_TOOL, startConsole } from './gateway.ts'
+import { startConsole } from './gateway.ts'
 import { FORMS, pathsOf } from './pages.ts'
+import { APPROVED_TOOL } from './policy.ts'
 
 const HOSTILE = `"'><script>alert(1)</script><img src=x onerror=alert(1)>`
 /** An id of a relation tuple has no white space and no colon. */
@@ -89,7 +90,7 @@ describe.each(PATHS)('%s', (path) => {
     expect(text).not.toContain('orders:read')
   })
 
-  test('has no inline script, cannot be framed, is not stored, and loads nothing', async () => {
+  test('has no inline script, cannot be framed, is not stored, and loads nothing [S91]', async () => {
     const { status, headers, text } = await gateway.visit(operator, pathOf(path))
     expect(status, text).toBe(200)
     expect(headers.get('cache-control')).toContain('no-store')
@@ -106,7 +107,7 @@ describe.each(PATHS)('%s', (path) => {
     expect(withoutValues).not.toMatch(/<[a-z]+[^>]* (?:style|on[a-z]+)=/i)
   })
 
-  test('shows hostile values of records and of its query as text', async () => {
+  test('shows hostile values of records and of its query as text [S91]', async () => {
     const names = [
       'q',
       'reason',
@@ -158,13 +159,13 @@ describe.each(FORMS)('the form %s', (_name, path, form) => {
     ['another page', { Origin: 'https://evil.example' }],
     ['a page that hides its origin', { Origin: 'null' }],
     ['another site, as the browser says', { 'Sec-Fetch-Site': 'cross-site' }],
-  ] as const)('has no effect from %s', async (_from, headers) => {
+  ] as const)('has no effect from %s [S91]', async (_from, headers) => {
     expect((await send(operator, headers)).status).toBe(403)
     expect(gateway.events.at(-1)?.reason).toMatch(/^cross_origin_request/)
     expect(gateway.events.at(-1)?.change).toBeUndefined()
   })
 
-  test.each(['reader', 'viewer'] as const)('is refused to a %s', async (role) => {
+  test.each(['reader', 'viewer'] as const)('is refused to a %s [S91]', async (role) => {
     const { status, text } = await send(role === 'reader' ? reader : viewer)
     expect(status, text).toBe(403)
     expect(gateway.events.at(-1)?.reason).toMatch(/^permission_missing/)

@@ -1,69 +1,192 @@
-/** The console in a real browser: for every eye and every screen. */
-import { serve } from '@hono/node-server'
-import { v7 } from 'uuid'
+/**
+ * The console in a real browser, over real servers: for every eye, every screen, and the keyboard. With
+ * `UPDATE_SCREENSHOTS=1`, it writes the pictures of the documentation.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { anEvent } from '../../audit/event.ts'
-import { type Browser, CHROMIUM, startChromium } from '../../harness/chromium.ts'
-import { PUBLIC_URL } from '../../harness/gateway.ts'
-import { findFaults, VIEWS } from '../../harness/page-check.ts'
-import { freePort } from '../../harness/process.ts'
-import { startConsole } from './gateway.ts'
+import { type Browser, CHROMIUM, type Page, startChromium } from '../../harness/chromium.ts'
+import { RUNTIMES } from '../../harness/gateway.ts'
+import { keyboardOf } from '../../harness/keyboard.ts'
+import { findFaults, VIEWS, type View } from '../../harness/page-check.ts'
+import { ROOT } from '../../harness/process.ts'
+import { pathsOf } from './pages.ts'
+import { startConsoleServer } from './server.ts'
 
-const PAGES: readonly [string, string][] = [
-  ['/-/console', 'Overview'],
-  ['/-/console/decisions', 'Decisions'],
-  ['/-/console/callers?kind=subject&value=alice', 'alice'],
-  ['/-/console/policy', 'Policy'],
-]
+const PICTURES = join(ROOT, 'docs/images/console')
+/** The pages in the documentation, by the name of their picture. */
+const PICTURED: Readonly<Record<string, string>> = {
+  '/-/console?last=24h': 'overview',
+  '/-/console/decisions?last=24h': 'decisions',
+  '/-/console/api-keys': 'api-keys',
+}
 
 if (CHROMIUM === undefined) console.info('console: skipped, because Chromium is missing')
 
-describe.skipIf(CHROMIUM === undefined)('the pages of the console', () => {
-  let gateway: Awaited<ReturnType<typeof startConsole>>
-  let server: ReturnType<typeof serve>
+describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the console on %s', (runtime) => {
+  let server: Awaited<ReturnType<typeof startConsoleServer>>
   let browser: Browser
-  let url = ''
   let cookie: readonly [string, string]
-  beforeAll(async () => {
-    gateway = await startConsole()
-    const time = new Date(Date.now() - 60_000).toISOString()
-    await gateway.store(
-      (['allow', 'deny', 'error'] as const).map((decision) =>
-        anEvent({ id: v7(), time, requestId: v7(), decision }),
-      ),
-    )
-    const port = await freePort()
-    url = `http://127.0.0.1:${port}`
-    server = serve({
-      port,
-      hostname: '127.0.0.1',
-      // Other files of this process need the classes of Node.
-      overrideGlobalObjects: false,
-      // The browser's requests, with the address and the origin of the gateway.
-      fetch(request) {
-        const headers = new Headers(request.headers)
-        headers.set('CF-Connecting-IP', '192.0.2.1')
-        return gateway.isolateFetch(new Request(request.url.replace(url, PUBLIC_URL), { headers }))
+  let key: { readonly id: string; readonly secret: string }
+
+  async function act(form: Record<string, string>): Promise<string> {
+    const response = await fetch(`${server.url}/-/console/actions`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: {
+        Cookie: cookie.join('='),
+        Origin: server.url,
+        'Content-Type': 'application/x-www-form-urlencoded',
+        Accept: 'text/html',
       },
+      body: new URLSearchParams({ reason: 'a test', back: '/-/console', ...form }).toString(),
     })
-    browser = startChromium()
-    const [name = '', value = ''] = (await gateway.cookieOf({ roles: ['operator'] })).split('=')
+    return response.text()
+  }
+
+  beforeAll(async () => {
+    server = await startConsoleServer(runtime)
+    const session = await server.cookieOf({ roles: ['operator'], name: 'Olga Example' })
+    const [name = '', value = ''] = session.split('=')
     cookie = [name, value]
+    const text = await act({ action: 'createApiKey', name: 'nightly report', subject: 'reporter' })
+    key = {
+      id: /api-keys\/([0-9a-f-]{36})/.exec(text)?.[1] ?? '',
+      secret: /value="(pk_[0-9A-Za-z]{49})"/.exec(text)?.[1] ?? '',
+    }
+    browser = startChromium()
   })
   afterAll(async () => {
     await browser?.close()
-    server?.close()
-    await gateway?.close()
+    await server?.close()
   })
 
-  test.each(VIEWS)('have no fault on %s', async (...view) => {
-    for (const [path, title] of PAGES)
-      expect(await findFaults(browser, url + path, view, [cookie]), path).toEqual({
-        title: expect.stringContaining(title),
+  // The pages are the same on both: two views show that they arrive as they are.
+  const views = runtime === 'Node' ? VIEWS : VIEWS.filter((_, at) => at % 3 === 0)
+  test.each(views)('has no fault on %s', async (...view) => {
+    const paths = pathsOf({ request: '01a1f920-fe19-76f3-a8bb-11453859641c', key: key.id })
+    const pages = paths.filter((path) => !/\/(?:tail|script\.js|export)$/.test(path))
+    expect(pages.length).toBeGreaterThanOrEqual(12)
+    for (const path of pages)
+      expect(await findFaults(browser, server.url + path, view, [cookie]), path).toEqual({
+        title: expect.stringContaining(' - Portcullis'),
         axe: [],
         errors: [],
         otherHosts: [],
         overflow: 0,
       })
+  })
+
+  test.runIf(runtime === 'Node' && process.env.UPDATE_SCREENSHOTS === '1').each(VIEWS)(
+    'has its pictures of %s in the documentation',
+    async (...view) => {
+      mkdirSync(PICTURES, { recursive: true })
+      const [, , , scheme] = view
+      for (const [path, name] of Object.entries(PICTURED)) {
+        const page = await open(path, view)
+        const file = `${name}-${view[1] < 500 ? 'phone' : 'desktop'}-${scheme}.webp`
+        const shot = await page.send('Page.captureScreenshot', { format: 'webp', quality: 50 })
+        writeFileSync(join(PICTURES, file), Buffer.from(String(shot.data), 'base64'))
+        await page.send('Page.close')
+      }
+    },
+  )
+
+  async function open(path: string, [, width, height, scheme]: View = VIEWS[0] as View) {
+    const page = await browser.open('about:blank', width, height)
+    await page.send('Emulation.setEmulatedMedia', {
+      features: [{ name: 'prefers-color-scheme', value: scheme }],
+    })
+    const [name, value] = cookie
+    await page.send('Network.setCookie', { name, value, url: server.url, secure: true, path: '/' })
+    await load(page, server.url + path)
+    return page
+  }
+
+  async function load(page: Page, url: string): Promise<void> {
+    const loads = () => page.events.filter(({ method }) => method === 'Page.loadEventFired').length
+    const before = loads()
+    await page.send('Page.navigate', { url })
+    while (loads() === before) await new Promise((done) => setTimeout(done, 20))
+  }
+
+  const textOf = (page: Page) => page.evaluate<string>('document.body.innerText')
+
+  test.runIf(runtime === 'Node')(
+    'with the keyboard: why was alice refused yesterday, and revoke her everywhere',
+    async () => {
+      const page = await open('/-/console')
+      const keyboard = keyboardOf(page)
+      await keyboard.tabTo('Decisions')
+      await keyboard.enter({ loads: true })
+      await keyboard.tabTo('24h')
+      await keyboard.enter({ loads: true })
+      await keyboard.tabTo('Subject or request id')
+      await keyboard.type('alice')
+      await keyboard.enter({ loads: true })
+      // The first column of the newest event: its time.
+      await keyboard.tabTo(new Date().toISOString().slice(0, 4))
+      await keyboard.enter({ loads: true })
+      expect(await textOf(page)).toContain('permission_missing:orders:write')
+      await keyboard.tabTo('Revoke this subject everywhere')
+      await keyboard.enter()
+      await keyboard.tabTo('Reason')
+      await keyboard.type('left the company')
+      await keyboard.enter({ loads: true })
+      await load(page, `${server.url}/-/console/callers?kind=subject&value=alice`)
+      expect(await textOf(page)).toContain('left the company')
+      await page.send('Page.close')
+    },
+  )
+
+  test('with the keyboard: give acme 200 requests a minute', async () => {
+    const page = await open('/-/console/limits')
+    const keyboard = keyboardOf(page)
+    await keyboard.tabTo('Set a limit of a caller')
+    await keyboard.enter()
+    await keyboard.tabTo('Limit')
+    await page.send('Input.dispatchKeyEvent', { type: 'char', text: 't' })
+    await keyboard.tabTo('Subject, client, tenant')
+    await keyboard.type('acme')
+    await keyboard.tabTo('Requests in each window')
+    await keyboard.type('200')
+    await keyboard.tabTo('Reason')
+    await keyboard.type('a bigger contract')
+    await keyboard.enter({ loads: true })
+    expect(await textOf(page)).toMatch(/tenants\s+acme\s+200/)
+    await page.send('Page.close')
+  })
+
+  test('with the keyboard: which key is this', async () => {
+    const page = await open('/-/console/api-keys')
+    const keyboard = keyboardOf(page)
+    await keyboard.tabTo('The complete key')
+    await keyboard.type(key.secret)
+    await keyboard.enter({ loads: true })
+    expect(await textOf(page)).toContain('nightly report')
+    expect(await page.evaluate('document.documentElement.outerHTML')).not.toContain(key.secret)
+    expect(await page.evaluate('location.href')).not.toContain(key.secret)
+    await page.send('Page.close')
+  })
+
+  test('with the keyboard: which tools changed', async () => {
+    const page = await open('/-/console')
+    const keyboard = keyboardOf(page)
+    await keyboard.tabTo('MCP')
+    await keyboard.enter({ loads: true })
+    expect(await textOf(page)).toContain('No tool has another definition than the approved one.')
+    await page.send('Page.close')
+  })
+
+  test.runIf(runtime === 'Node')('follows new decisions in the browser', async () => {
+    const page = await open('/-/console/decisions?last=24h')
+    const keyboard = keyboardOf(page)
+    await keyboard.tabTo('Follow new decisions')
+    await keyboard.enter()
+    await expect.poll(() => textOf(page)).toContain('New decisions appear at the top.')
+    const token = await server.token({ claims: { sub: 'newcomer', roles: ['reader'] } })
+    await fetch(`${server.url}/orders`, { headers: { Authorization: `Bearer ${token}` } })
+    await expect.poll(() => textOf(page)).toContain('newcomer')
+    await page.send('Page.close')
   })
 })

@@ -3,7 +3,8 @@ import { v7 } from 'uuid'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { anEvent } from '../../audit/event.ts'
 import { ISSUER } from '../../harness/issuer.ts'
-import { APPROVED_TOOL, startConsole } from './gateway.ts'
+import { startConsole } from './gateway.ts'
+import { APPROVED_TOOL } from './policy.ts'
 
 let gateway: Awaited<ReturnType<typeof startConsole>>
 let operator: string

@@ -1,0 +1,68 @@
+/** A server with a console on a real runtime, and what happened at it. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { v7 } from 'uuid'
+import { createCheckpointSealer } from '../../../src/audit/chain.ts'
+import { insertAuditEvents } from '../../../src/audit/sql/audit-chain.ts'
+import { MIGRATIONS } from '../../../src/audit/sql/migrations.generated.ts'
+import { withSchema } from '../../../src/audit/sql/schema.ts'
+import { databaseOver } from '../../../src/runtimes/node/audit/database.ts'
+import { openDatabase } from '../../../src/runtimes/node/audit/open-database.ts'
+import { anEvent } from '../../audit/event.ts'
+import { type RUNTIMES, startGateway } from '../../harness/gateway.ts'
+import { ISSUER } from '../../harness/issuer.ts'
+import { openSession, type Person, SIGN_IN_VARIABLES } from '../operators/sessions.ts'
+import { policyWith } from './policy.ts'
+
+const DAY_MS = 86_400_000
+const SUBJECTS = ['alice', 'bob', 'carol', 'reporter']
+
+/** A day of decisions: the newest ones are a minute old. */
+function eventsOfADay() {
+  const end = Date.now() - 60_000
+  return Array.from({ length: 300 }, (_, at) => {
+    const subject = SUBJECTS[at % SUBJECTS.length] ?? ''
+    const isRefused = subject === 'alice' && at % 3 === 0
+    return anEvent({
+      ...{ id: v7(), requestId: v7(), time: new Date(end - (at * DAY_MS) / 300).toISOString() },
+      actor: { issuer: ISSUER, subject, client: 'web', tenant: 'acme', tokenIdHash: null },
+      ...(isRefused && {
+        decision: 'deny',
+        reason: 'permission_missing:orders:write',
+        status: 403,
+      }),
+    })
+  })
+}
+
+export async function startConsoleServer(runtime: (typeof RUNTIMES)[number]) {
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-console-'))
+  const address = `sqlite:${join(folder, 'audit.db')}`
+  const database = await openDatabase(address)
+  const db = databaseOver(database)
+  await withSchema(db, MIGRATIONS, () =>
+    insertAuditEvents(db, eventsOfADay(), { seal: createCheckpointSealer([]), nowMs: Date.now() }),
+  )
+  const gateway = await startGateway({
+    runtime,
+    publicUrl: 'own',
+    policy: policyWith(),
+    entry: 'test/features/console/worker.ts',
+    signs: true,
+    redis: runtime === 'Node' ? 'resp' : 'rest',
+    variables: {
+      ...SIGN_IN_VARIABLES,
+      ...(runtime === 'Node' && { AUDIT_DATABASE: address }),
+    },
+  })
+  return {
+    ...gateway,
+    cookieOf: (person: Person) => openSession(gateway.redis, gateway.publicUrl, person),
+    async close() {
+      await gateway.close()
+      await database.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
