@@ -87,6 +87,7 @@ export function* changesInPolicy(before: Policy, after: Policy): Generator<Chang
     before.stripHeaders ?? [],
   )
   yield* changesInRelations(before, after)
+  yield* changesInCredentials(before, after)
   for (const field of BOUNDS)
     if (before[field] !== after[field])
       yield changeOf('neutral', field, `${field}: from ${before[field]} to ${after[field]}`)
@@ -108,6 +109,22 @@ function* changesInOperators(before: Policy, after: Policy): Generator<Change> {
       grantsOf(before, role),
       grantsOf(after, role),
     )
+}
+
+/** Compares the gateway's own credentials at each origin that routes name. Routes have their own. */
+function* changesInCredentials(before: Policy, after: Policy): Generator<Change> {
+  const namesOf = ({ routes }: Policy) => routes.flatMap(({ origin }) => origin ?? [])
+  const wordsOf = ({ origins }: Policy, origin: string) =>
+    origins?.credentialsOf?.({ origin })?.words ?? 'none'
+  const others = new Set(namesOf(after))
+  for (const origin of new Set(namesOf(before))) {
+    // The routes of an origin that is new, or gone, are reported themselves.
+    if (!others.has(origin)) continue
+    const [was, is] = [wordsOf(before, origin), wordsOf(after, origin)]
+    const of = `origins.${origin}`
+    if (was !== is)
+      yield changeOf('neutral', of, `${of}: credentials at the origin from ${was} to ${is}`)
+  }
 }
 
 function* changesInRelations(before: Policy, after: Policy): Generator<Change> {

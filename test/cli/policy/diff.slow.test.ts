@@ -6,6 +6,7 @@ import { markdownOf } from '../../../cli/policy/compare.ts'
 import { diffPolicies } from '../../../cli/policy/diff.ts'
 import { ANONYMOUS, matrixOf, NO_ROLE } from '../../../cli/policy/matrix.ts'
 import { Misconfigured } from '../../../src/errors.ts'
+import { secret } from '../../../src/features/credentials/index.ts'
 import { type McpOptions, mcp } from '../../../src/features/mcp/index.ts'
 import { origins } from '../../../src/features/origins/index.ts'
 import type { PolicyDefinition, RouteDefinition } from '../../../src/policy/definition.ts'
@@ -46,6 +47,27 @@ const withBody = (body: z.ZodType): Partial<Definition> => ({
   routes: [GET, { ...POST, input: { body } }],
 })
 const body = POST.input.body.shape
+
+test('credentials at an origin that change are reported once, without a value', () => {
+  const at = (variable?: string): Partial<Definition> => ({
+    origins: origins({
+      main: {
+        url: 'https://main.test',
+        ...(variable && { credentials: secret({ variable, header: 'X-Api-Key' }) }),
+      },
+    }),
+    routes: [GET, POST].map((route) => ({ ...route, origin: 'main' })),
+  })
+  const [one, another] = ['ORIGIN_SECRET_A', 'ORIGIN_SECRET_B']
+  expect(linesOf(at(), at())).toEqual([])
+  expect(linesOf(at(one), at(one))).toEqual([])
+  expect(linesOf(at(), at(one))).toEqual([
+    'neutral: origins.main: credentials at the origin from none to header X-Api-Key from ORIGIN_SECRET_A',
+  ])
+  expect(linesOf(at(one), at(another))).toEqual([
+    'neutral: origins.main: credentials at the origin from header X-Api-Key from ORIGIN_SECRET_A to header X-Api-Key from ORIGIN_SECRET_B',
+  ])
+})
 
 describe('a change is reported in words, for both directions:', () => {
   test.each<[string, Partial<Definition>, string[], string[]]>([
