@@ -67,6 +67,8 @@ export const apiKeySchema = z.strictObject({
   prefix: z.optional(z.string()),
   createdAtSeconds: integer(),
   createdBy: z.string(),
+  /** Absent: the operator is no person with a session. */
+  createdByName: z.optional(z.string()),
   /** When the present key was created. */
   rotatedAtSeconds: integer(),
   expiresAtSeconds: z.nullable(integer()),
@@ -159,8 +161,16 @@ export interface ApiKeyFilter {
  * `find` and `list`, they do not exist. Throws `Unavailable` if the store cannot read or write.
  */
 export interface ApiKeys {
-  /** `issuedAtSeconds` is the second that revocation cutoffs are compared with. Default: now. */
-  create(key: NewApiKey, createdBy: string, issuedAtSeconds?: number): Promise<IssuedApiKey>
+  /**
+   * `issuedAtSeconds` is the second that revocation cutoffs are compared with. Default: now. `createdByName` is
+   * the name of the person who creates it. Default: none.
+   */
+  create(
+    key: NewApiKey,
+    createdBy: string,
+    issuedAtSeconds?: number,
+    createdByName?: string,
+  ): Promise<IssuedApiKey>
   find(id: string): Promise<ListedApiKey | undefined>
   /**
    * Returns the key that a secret belongs to, and whether the secret is its present one. Returns undefined

@@ -56,6 +56,9 @@ export const clientSchema = z.strictObject({
   public: clientMembers.public,
   disabled: z.boolean(),
   createdAtSeconds: seconds,
+  /** The operator who created it. Undefined: it is configured, has registered itself, or is of an earlier version. */
+  createdBy: z.optional(z.string()),
+  createdByName: z.optional(z.string()),
   /** True if the client is configured in `CLIENTS`. The API cannot change it. */
   configured: z.boolean(),
 })
@@ -76,9 +79,10 @@ export interface ClientRegistry {
     readonly clients: readonly Client[]
     readonly cursor?: string
   }>
-  /** Creates a client. Its secret is returned only here. Undefined: it is public, or has `jwks`. */
+  /** Creates a client. `author` is the operator. Its secret is returned only here. Undefined: it is public, or has `jwks`. */
   create(
     client: NewClient,
+    author?: Pick<Client, 'createdBy' | 'createdByName'>,
   ): Promise<{ readonly client: Client; readonly secret: string | undefined }>
   /**
    * Creates a new secret. The old ones stay valid for `graceSeconds`. Returns undefined if the

@@ -15,6 +15,7 @@ import { usageDaySchema, usageRouteSchema } from '../../audit/usage.ts'
 import { type AdminCall, adminGroup } from '../../routes/admin/call.ts'
 import {
   createdBy,
+  createdByName,
   cursor,
   existing,
   idParams,
@@ -56,6 +57,7 @@ const apiKeyView = () =>
     tokenId: z.uuid().check(describe('identifies the current key in audit events and revocations')),
     createdAt: time,
     createdBy,
+    createdByName,
     rotatedAt: time,
     expiresAt: z.nullable(time).check(describe('null: valid until an operator disables it')),
     lastUsedAt: z
@@ -113,6 +115,7 @@ function viewOf(key: ListedApiKey, nowMs: number): z.infer<ReturnType<typeof api
     tokenId,
     createdAt: timeOf(key.createdAtSeconds),
     createdBy: key.createdBy,
+    ...(key.createdByName !== undefined && { createdByName: key.createdByName }),
     rotatedAt: timeOf(key.rotatedAtSeconds),
     expiresAt: timeOrNull(key.expiresAtSeconds),
     lastUsedAt: timeOrNull(key.lastUsedAtSeconds),
@@ -173,7 +176,12 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
         await refuseForeignClientIds(scope, [body.subject], clients)
         const ordered = { ...body, tenant }
         const second = await issuableSecond(operator, ordered, context)
-        const { key, secret } = await apiKeys.create(ordered, operator.subject, second)
+        const { key, secret } = await apiKeys.create(
+          ordered,
+          operator.subject,
+          second,
+          operator.signIn?.name,
+        )
         changed('api-key.create', key.id)
         if (plan !== undefined) await plans.set(key.id, plan, operator.subject)
         const view = shown({ ...key, lastUsedAtSeconds: null })

@@ -2,7 +2,15 @@
 
 import * as z from 'zod/mini'
 import { type AdminCall, adminGroup } from '../../routes/admin/call.ts'
-import { cursor, existing, inputRefused, time, timeOf } from '../../routes/admin/input.ts'
+import {
+  createdByName,
+  createdByOf,
+  cursor,
+  existing,
+  inputRefused,
+  time,
+  timeOf,
+} from '../../routes/admin/input.ts'
 import {
   confinedTo,
   selectTenant,
@@ -64,6 +72,14 @@ const clientView = () =>
     createdAt: z
       .nullable(time)
       .check(describe('null: defined in CLIENTS, which has no time of creation')),
+    createdBy: z
+      .nullable(z.string())
+      .check(
+        describe(
+          'subject of the operator; null: no operator has created it, or an earlier version',
+        ),
+      ),
+    createdByName,
   })
 
 function viewOf(client: Client): z.infer<ReturnType<typeof clientView>> {
@@ -90,6 +106,8 @@ function viewOf(client: Client): z.infer<ReturnType<typeof clientView>> {
     disabled,
     configured,
     createdAt: configured ? null : timeOf(client.createdAtSeconds),
+    createdBy: client.createdBy ?? null,
+    ...(client.createdByName !== undefined && { createdByName: client.createdByName }),
   }
 }
 
@@ -137,7 +155,7 @@ export function clientCalls(context: AdminContext): AdminCall[] {
         const unusable = unusableWithout(body, context.serverProfile())
         if (unusable !== undefined) throw inputRefused('body', '/jwks', unusable)
         const tenant = selectTenant(scope, body.tenant)
-        const { client, secret } = await clients.create({ ...body, tenant })
+        const { client, secret } = await clients.create({ ...body, tenant }, createdByOf(operator))
         changed('client.create', client.id)
         return { ...viewOf(client), ...(secret !== undefined && { clientSecret: secret }) }
       },

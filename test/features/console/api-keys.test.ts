@@ -40,6 +40,8 @@ test('a new secret is shown once, and is in no other page, event or location', a
     fields: { operator: 'Olga Example', reason: 'for the test' },
   })
   expect((await callWith(secret, '/orders')).status).toBe(200)
+  const { text: shown } = await gateway.visit(operator, `${LIST}/${id}`)
+  expect(shown).toContain('by Olga Example')
   for (const path of [LIST, `${LIST}/${id}`])
     expect((await gateway.visit(operator, path)).text).not.toContain(secret)
   expect(JSON.stringify(gateway.events)).not.toContain(secret)

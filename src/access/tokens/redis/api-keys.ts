@@ -244,7 +244,7 @@ export function createApiKeys({
       return key && { key, isPresent: key.hash === hash }
     },
 
-    async create(described, createdBy, issuedAtSeconds) {
+    async create(described, createdBy, issuedAtSeconds, createdByName) {
       const { name, subject, roles, scopes, tenant, expiresInSeconds, metadata } = described
       const createdAtSeconds = nowSeconds()
       const { secret, members } = await newSecret()
@@ -262,6 +262,7 @@ export function createApiKeys({
         expiresAtSeconds:
           expiresInSeconds === undefined ? null : createdAtSeconds + expiresInSeconds,
         ...(metadata !== undefined && { metadata }),
+        ...(createdByName !== undefined && { createdByName }),
       })
       // The id is new, so no other request can have changed its record.
       if (key === undefined) throw new Unavailable('redis', 'malformed')

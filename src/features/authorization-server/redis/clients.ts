@@ -106,7 +106,7 @@ export function createClientRegistry({
         : { clients: page }
     },
 
-    async create(described) {
+    async create(described, author) {
       const hasSecret = described.jwks === undefined && described.public !== true
       const secret = hasSecret ? newClientSecret() : undefined
       const client: Client = {
@@ -114,6 +114,7 @@ export function createClientRegistry({
         secrets: secret === undefined ? [] : [await clientSecretHash(secret)],
         createdAtSeconds: Math.floor(now() / 1000),
         configured: false,
+        ...author,
       }
       const { id } = client
       const keys = [clientKey(id), index]
