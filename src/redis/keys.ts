@@ -85,6 +85,10 @@ export function createKeys(prefix: string) {
 export const replicationKeys = ({ prefix }: Prefix) => ({
   /** Sorted set of the facts that some lanes may not have yet. Only in the control lane. */
   pendingFacts: `${prefix}pending-facts`,
+  /** Sorted set of the facts that lanes have, by the second in which each ends. Only in the control lane. */
+  facts: `${prefix}facts`,
+  /** Exists if the lane has its keys. In the control lane: if all lanes have had it. */
+  marker: `${prefix}marker`,
   /** The version of the last read of facts. Only in the control lane. */
   factClock: `${prefix}fact-clock`,
   /** The version of the last copy of a fact; the name of its key follows, without the prefix. */

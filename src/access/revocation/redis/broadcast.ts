@@ -6,7 +6,8 @@ import { Unavailable } from '../../../errors.ts'
 import { acknowledged } from '../../../redis/acknowledged.ts'
 import type { Broadcast, Fact, Lanes, RedisConnection } from '../../../redis/connection.ts'
 import { type RedisKeys, replicationKeys } from '../../../redis/keys.ts'
-import { readInteger, readList, readText } from '../../../redis/reply.ts'
+import { NEVER_ENDS } from '../../../redis/record-list.ts'
+import { readInteger, readList, readText, sendCommand } from '../../../redis/reply.ts'
 import { createScript, runScript, runText } from '../../../redis/script.ts'
 import { MAX_ISSUED_AHEAD_SECONDS } from '../revocation.ts'
 import {
@@ -81,35 +82,104 @@ async function copyTogether(
   copies: readonly Copy[],
   now: () => number,
 ): Promise<void> {
-  const { pendingFacts, factClock } = replicationKeys(control.keys)
-  const names = copies.map(({ name }) => control.keys.prefix + name)
-  const [first, ...read] = readList(
-    await runText(control, READ_FACTS_SCRIPT, [factClock, ...names], []),
-    1 + 2 * copies.length,
-  )
-  const version = readText(first)
-  const calls: Promise<unknown>[] = []
-  for (const [number, lane] of lanes.all.entries()) {
-    const keys = [lane.keys.feed]
-    const values: (string | number)[] = [version, Math.floor(now() / 1000), COPY_SECONDS]
-    for (const [index, { lane: only, name }] of copies.entries()) {
-      if (only !== undefined && only !== number) continue
-      const key = lane.keys.prefix + name
-      keys.push(key, lane.keys.owners + key, replicationKeys(lane.keys).copied + name)
-      const isCutoff = name.startsWith(namesOf(control.keys).cutoff)
-      const isText = name.startsWith(namesOf(control.keys).plan)
-      values.push(readText(read[2 * index]), readInteger(read[2 * index + 1]))
-      values.push(isCutoff ? MAX_ISSUED_AHEAD_SECONDS : 0, isText ? 1 : 0)
-    }
-    if (keys.length > 1) calls.push(runScript(acknowledged(lane), copyScript, keys, values))
-  }
+  const read = await readState(control, copies)
+  const { pendingFacts, facts } = replicationKeys(control.keys)
+  const nowSeconds = Math.floor(now() / 1000)
+  const calls = [...lanes.all.entries()].flatMap(([number, lane]) => {
+    const own = read.facts.filter(({ copy }) => copy.lane === undefined || copy.lane === number)
+    return own.length === 0 ? [] : [copyTo(acknowledged(lane), own, read.version, nowSeconds)]
+  })
   const outcomes = await Promise.allSettled(calls)
   const failures = outcomes.filter((outcome) => outcome.status === 'rejected')
   if (failures.length > 0) throw incomplete(failures[0]?.reason, failures.length, calls.length)
+  const ends = read.facts.flatMap((fact) => [textOf(fact.copy), endOf(fact, nowSeconds)])
   // If this fails, another gateway copies the facts again, which changes nothing.
-  await runText(control, END_FACTS_SCRIPT, [pendingFacts], [version, ...copies.map(textOf)]).catch(
-    () => {},
+  await runText(
+    control,
+    END_FACTS_SCRIPT,
+    [pendingFacts, facts],
+    [read.version, nowSeconds, ...ends],
+  ).catch(() => {})
+}
+
+/**
+ * Copies all facts to a lane that has lost its keys. Throws `Unavailable` if that is not possible; it can
+ * be repeated.
+ */
+export async function restoreLane(
+  control: RedisConnection,
+  lane: RedisConnection,
+  number: number,
+  now: () => number,
+): Promise<void> {
+  const { facts } = replicationKeys(control.keys)
+  let cursor = '0'
+  do {
+    const [next, found] = readList(
+      await sendCommand(control, ['ZSCAN', facts, cursor, 'COUNT', COPIED_AT_ONCE]),
+      2,
+    )
+    cursor = readText(next)
+    const names = readList(found).filter((_, index) => index % 2 === 0)
+    const copies = names
+      .map((text) => copyIn(readText(text)))
+      .filter((copy) => copy.lane === undefined || copy.lane === number)
+    if (copies.length > 0) {
+      const read = await readState(control, copies)
+      await copyTo(lane, read.facts, read.version, Math.floor(now() / 1000))
+    }
+  } while (cursor !== '0')
+}
+
+/** A fact as the control lane has it. */
+interface StoredFact {
+  readonly copy: Copy
+  /** Empty: it is absent. */
+  readonly value: string
+  /** In seconds. Below 0: it has no end. */
+  readonly life: number
+}
+
+async function readState(
+  control: RedisConnection,
+  copies: readonly Copy[],
+): Promise<{ readonly version: string; readonly facts: readonly StoredFact[] }> {
+  const { factClock } = replicationKeys(control.keys)
+  const keys = [factClock, ...copies.map(({ name }) => control.keys.prefix + name)]
+  const [version, ...read] = readList(
+    await runText(control, READ_FACTS_SCRIPT, keys, []),
+    1 + 2 * copies.length,
   )
+  const facts = copies.map((copy, index) => ({
+    copy,
+    value: readText(read[2 * index]),
+    life: readInteger(read[2 * index + 1]),
+  }))
+  return { version: readText(version), facts }
+}
+
+function copyTo(
+  lane: RedisConnection,
+  facts: readonly StoredFact[],
+  version: string,
+  nowSeconds: number,
+): Promise<unknown> {
+  const { cutoff, plan } = namesOf(lane.keys)
+  const keys = [lane.keys.feed]
+  const values: (string | number)[] = [version, nowSeconds, COPY_SECONDS]
+  for (const { copy, value, life } of facts) {
+    const key = lane.keys.prefix + copy.name
+    keys.push(key, lane.keys.owners + key, replicationKeys(lane.keys).copied + copy.name)
+    const lead = copy.name.startsWith(cutoff) ? MAX_ISSUED_AHEAD_SECONDS : 0
+    values.push(value, life, lead, copy.name.startsWith(plan) ? 1 : 0)
+  }
+  return runScript(lane, copyScript, keys, values)
+}
+
+/** Returns the second in which a fact ends. 0: it is absent. */
+function endOf({ value, life }: StoredFact, nowSeconds: number): string | number {
+  if (value === '') return 0
+  return life < 0 ? NEVER_ENDS : nowSeconds + life
 }
 
 /** The response says what is in force, because an operator must know it. */

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withBroadcast } from '../../../../access/revocation/redis/broadcast.ts'
 import { Misconfigured, Unavailable } from '../../../../errors.ts'
-import { DEFAULT_REDIS_TIMEOUT_MS } from '../../../../redis/bounded-calls.ts'
+import { DEFAULT_REDIS_TIMEOUT_MS, type RedisCallOptions } from '../../../../redis/bounded-calls.ts'
 import type { RedisConnection } from '../../../../redis/connection.ts'
 import { clusterKeys, createKeys, DEFAULT_KEY_PREFIX } from '../../../../redis/keys.ts'
 import { CONTROL_TAG, createLanes, tagSlot } from '../../../../redis/lanes.ts'
@@ -16,6 +16,7 @@ import {
 } from '../socket/resp-client.ts'
 import { findMistake } from '../socket/resp-socket.ts'
 import { clusterCalls } from './calls.ts'
+import { createLaneMarkers } from './lane-markers.ts'
 import { createClusterRouter } from './router.ts'
 import { clusterFindings } from './start-checks.ts'
 
@@ -45,19 +46,29 @@ export function connectCluster(
   }: Omit<RespOptions, 'url'>,
 ): RespClient {
   const silenceMs = Math.max(timeoutMs, MIN_SILENCE_MS)
-  const router = createClusterRouter({ target, silenceMs, fenceMs })
+  const checking = { timeoutMs: CHECK_TIMEOUT_MS }
+  const router = createClusterRouter({
+    target,
+    silenceMs,
+    fenceMs,
+    verify: (node, owns) => markers.verify(node, owns),
+  })
   const control = createKeys(`${keyPrefix}{${CONTROL_TAG}}:`)
   const stored = storedLanes(
     target.lanes,
     clusterKeys(control).lanes,
-    clusterCalls(router, { timeoutMs: CHECK_TIMEOUT_MS })({
+    clusterCalls(
+      router,
+      checking,
+    )({
       slot: tagSlot(CONTROL_TAG),
       prefix: control.prefix,
       isWriter: false,
     }),
+    () => markers.mark(),
   )
 
-  const connect: RespClient['connect'] = (calls) => {
+  const connect = (calls: RedisCallOptions, isChecked = true) => {
     const sendTo = clusterCalls(router, calls)
     const connection = createLanes({
       prefix: keyPrefix,
@@ -74,7 +85,7 @@ export function connectCluster(
           keyLocking: false,
           replicasAcked,
           send: (commands, options) =>
-            stored.isEqual()
+            !isChecked || stored.isEqual()
               ? send(commands, options)
               : stored.compared().then(() => send(commands, options)),
         }
@@ -82,9 +93,19 @@ export function connectCluster(
     })
     return withBroadcast(connection)
   }
+  const unchecked = connect(checking, false)
+  const markers = createLaneMarkers({
+    keyPrefix,
+    lanes: target.lanes,
+    connectionOf: (number) =>
+      (number === undefined ? unchecked : unchecked.lanes.all[number]) ?? unchecked,
+    masters: router.masters,
+    warn: (text) => console.error(text),
+    now: () => Date.now(),
+  })
 
   return {
-    connect,
+    connect: (calls) => connect(calls),
     async check() {
       try {
         await within(CHECK_TIMEOUT_MS, router.refresh())
@@ -114,7 +135,12 @@ export function connectCluster(
 }
 
 /** Compares the number of lanes with the stored one, and stores it first if there is none. */
-function storedLanes(lanes: number, key: string, send: RedisConnection['send']) {
+function storedLanes(
+  lanes: number,
+  key: string,
+  send: RedisConnection['send'],
+  mark: () => Promise<void>,
+) {
   let isEqual = false
   let other: string | undefined
   let comparing: Promise<void> | undefined
@@ -125,6 +151,7 @@ function storedLanes(lanes: number, key: string, send: RedisConnection['send']) 
       ['GET', key],
     ])
     if (typeof value?.result !== 'string') throw new Unavailable('redis', 'refused')
+    if (value.result === String(lanes)) await mark()
     isEqual = value.result === String(lanes)
     other = isEqual ? undefined : value.result
     if (!isEqual) throw new Unavailable('redis', 'refused', { cause: new Error('other lanes') })

@@ -32,6 +32,8 @@ export interface RouterOptions {
   readonly target: RedisTarget
   readonly silenceMs: number
   readonly fenceMs: number
+  /** Throws if a node must not be used, although it owns these slots. Default: every node may be. */
+  readonly verify?: (node: ClusterNode, owns: (slot: number) => boolean) => Promise<void>
 }
 
 export interface ClusterRouter {
@@ -62,7 +64,12 @@ interface View {
 }
 
 /** Creates the router. It connects when the first call needs it. */
-export function createClusterRouter({ target, silenceMs, fenceMs }: RouterOptions): ClusterRouter {
+export function createClusterRouter({
+  target,
+  silenceMs,
+  fenceMs,
+  verify = async () => {},
+}: RouterOptions): ClusterRouter {
   const nodes = new Map<string, ClusterNode>()
   const seeds = target.servers.map(addressOf)
   const certificateName = nameIn(target)
@@ -161,7 +168,7 @@ export function createClusterRouter({ target, silenceMs, fenceMs }: RouterOption
   async function confirm(node: ClusterNode): Promise<void> {
     const others = entries().filter(({ server }) => addressOf(server) !== node.address)
     // A service behind one address has no other node, and replaces its servers itself.
-    if (others.length === 0) return
+    if (others.length === 0) return verify(node, (slot) => owners[slot] === node)
     const isOfMaster = new Set(table.map(({ master }) => master.id))
     const preferred = others.filter(({ id }) => isOfMaster.has(id))
     const asked = preferred.length > 0 ? preferred : others
@@ -171,6 +178,7 @@ export function createClusterRouter({ target, silenceMs, fenceMs }: RouterOption
     if (own.length === 0) throw new LostSlots()
     if (own.some(({ master, replicas }) => replicas.length > 0 && hasFailed(view, master)))
       throw new Error('another node says that the master has failed')
+    await verify(node, (slot) => own.some(({ from, to }) => from <= slot && slot <= to))
   }
 
   function suspect(): void {

@@ -84,6 +84,8 @@ export function createRespSocket(
     try {
       const redis = await connect(options, accept)
       const link = { redis, output: createOutput(redis) }
+      // At once, and not with the next call: the server at the address may be another one by then.
+      redis.once('close', () => drop(link, new Error('the connection was closed')))
       if (!isClosed) current = link
       else discard(redis)
       return link

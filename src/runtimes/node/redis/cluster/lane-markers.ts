@@ -1,0 +1,131 @@
+/**
+ * Detects a master that has lost its keys. A master without persistence that restarts before its failover is
+ * empty, and its replica becomes so too: no caller would be revoked in its lanes.
+ */
+import { restoreLane } from '../../../../access/revocation/redis/broadcast.ts'
+import type { RedisConnection, RedisReply } from '../../../../redis/connection.ts'
+import { clusterKeys, createKeys, replicationKeys } from '../../../../redis/keys.ts'
+import { CONTROL_TAG, laneTags, tagSlot } from '../../../../redis/lanes.ts'
+import type { ClusterNode } from './router.ts'
+
+/** The keys of lanes, or of the control lane, are gone. No reply of the master is used. */
+export class LostKeys extends Error {
+  override readonly name = 'LostKeys'
+}
+
+interface MarkerOptions {
+  readonly keyPrefix: string
+  readonly lanes: number
+  /** Returns the connection to a lane, `undefined` for the control lane. */
+  readonly connectionOf: (number: number | undefined) => RedisConnection
+  readonly masters: () => readonly ClusterNode[]
+  /** Gets what an operator must know. */
+  readonly warn: (text: string) => void
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+interface Place {
+  /** Undefined: the control lane. */
+  readonly number: number | undefined
+  readonly slot: number
+  readonly marker: string
+}
+
+/** Creates the check. Each lane has a marker from the first start on; the control lane gets its own last. */
+export function createLaneMarkers({
+  keyPrefix,
+  lanes,
+  connectionOf,
+  masters,
+  warn,
+  now,
+}: MarkerOptions) {
+  const namesOf = (tag: string) => createKeys(`${keyPrefix}{${tag}}:`)
+  const placeOf = (tag: string, number?: number): Place => ({
+    number,
+    slot: tagSlot(tag),
+    marker: replicationKeys(namesOf(tag)).marker,
+  })
+  const control = placeOf(CONTROL_TAG)
+  const stored = clusterKeys(namesOf(CONTROL_TAG)).lanes
+  const ofLanes = laneTags(lanes).map(placeOf)
+  const restoring = new Map<number, Promise<void>>()
+
+  /** Gives a lane its facts again, over the socket of the fence, because no call is sent to the master yet. */
+  async function restore(number: number, node: ClusterNode, hasControl: boolean): Promise<void> {
+    const direct = (connection: RedisConnection): RedisConnection => ({
+      ...connection,
+      send: (commands) => node.query(commands),
+    })
+    const from = connectionOf(undefined)
+    const lane = direct(connectionOf(number))
+    await restoreLane(hasControl ? direct(from) : from, lane, number, now)
+    await node.query([['SET', replicationKeys(lane.keys).marker, '1']])
+  }
+
+  async function restoreAll(
+    lost: readonly Place[],
+    node: ClusterNode,
+    hasControl: boolean,
+  ): Promise<void> {
+    for (const { number } of lost) {
+      if (number === undefined || restoring.has(number)) continue
+      const work = restore(number, node, hasControl).finally(() => restoring.delete(number))
+      restoring.set(number, work)
+      // The next check of the master begins it again.
+      await work.catch(() => {})
+    }
+  }
+
+  /** Whether any lane has a marker, at any master that answers. */
+  async function anyLaneIsMarked(): Promise<boolean> {
+    const commands = ofLanes.map(({ marker }) => ['EXISTS', marker])
+    const replies = await Promise.all(
+      masters().map((node) => node.query(commands).catch((): readonly RedisReply[] => [])),
+    )
+    return replies.flat().some(({ result }) => result === 1)
+  }
+
+  return {
+    /** Throws `LostKeys` if a master has lost the keys of lanes, and begins to restore them. */
+    async verify(node: ClusterNode, owns: (slot: number) => boolean): Promise<void> {
+      const here = [control, ...ofLanes].filter(({ slot }) => owns(slot))
+      const replies = await node.query(here.map(({ marker }) => ['EXISTS', marker]))
+      const lost = here.filter((_, at) => replies[at]?.result === 0)
+      if (lost.length === 0) return
+      const hasControl = here.includes(control)
+      if (hasControl && lost.includes(control)) {
+        const [known] = await node.query([['EXISTS', stored]])
+        // Absent in a new cluster. Present while the first start sets the markers.
+        if (known?.result === 1 || !(await anyLaneIsMarked())) return
+        warn(
+          'Redis Cluster: the control lane has lost its keys: clients, API keys, sessions and revocations. ' +
+            'Restore them from a backup. To continue without them: ' +
+            `SET ${stored} ${lanes}, and restart the gateways`,
+        )
+        throw new LostKeys('the control lane has lost its keys')
+      }
+      if (!hasControl) {
+        const [known] = await connectionOf(undefined).send([['EXISTS', control.marker]])
+        if (known?.result === 0) return
+      }
+      warn(
+        `Redis Cluster: ${node.address} has lost the keys of ${lost.length} lanes, and gets their revocations again`,
+      )
+      void restoreAll(lost, node, hasControl)
+      throw new LostKeys(`${node.address} has lost the keys of lanes`)
+    },
+
+    /** Sets the markers of a new cluster. */
+    async mark(): Promise<void> {
+      const connection = connectionOf(undefined)
+      const [known] = await connection.send([['EXISTS', control.marker]])
+      if (known?.result !== 0) return
+      await Promise.all(
+        ofLanes.map(({ number, marker }) => connectionOf(number).send([['SET', marker, '1']])),
+      )
+      await connection.send([['SET', control.marker, '1']])
+    },
+  }
+}

@@ -1,0 +1,124 @@
+/** Masters of a real cluster that are empty, as after a restart without persistence. */
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { createAdmission } from '../../../src/access/admission/admission.ts'
+import { createLaneAdmissionStore } from '../../../src/access/admission/redis/lane-store.ts'
+import type { Principal } from '../../../src/access/principal.ts'
+import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
+import { Unavailable } from '../../../src/errors.ts'
+import { tagSlot } from '../../../src/redis/lanes.ts'
+import { connectResp, type RespClient } from '../../../src/runtimes/node/redis/resp.ts'
+import { ADDRESS, IDP, principal } from '../../access/admission/callers.ts'
+import { NEVER } from '../../harness/never.ts'
+import {
+  type ClusterNode,
+  startRedisCluster,
+  type TestCluster,
+} from '../../harness/redis-cluster.ts'
+import { hasRedisServer } from '../../harness/resp-server.ts'
+
+const LANES = 16
+const CALLERS = 100
+/** Short, so that a call during a proof ends soon. */
+const TIMEOUT_MS = 400
+/** A proof takes a quarter of a second; a busy machine needs more. */
+const RESTORED_MS = 15_000
+
+const now = () => Date.now()
+
+describe.skipIf(!hasRedisServer)('a master that has lost its keys', () => {
+  let cluster: TestCluster
+  const clients: RespClient[] = []
+  const warnings = vi.spyOn(console, 'error').mockImplementation(() => {})
+  beforeAll(async () => {
+    cluster = await startRedisCluster()
+  })
+  afterAll(async () => {
+    warnings.mockRestore()
+    for (const client of clients) client.close()
+    await cluster?.close()
+  })
+
+  function gateway() {
+    const client = connectResp({ url: `${cluster.url}/?lanes=${LANES}`, timeoutMs: TIMEOUT_MS })
+    clients.push(client)
+    const redis = client.connect({ timeoutMs: TIMEOUT_MS })
+    const admission = createAdmission({ store: createLaneAdmissionStore(redis), now })
+    async function outcomes(asked: readonly Principal[]) {
+      const count = { admitted: 0, refused: 0, unavailable: 0 }
+      await Promise.all(
+        asked.map(async (caller) => {
+          try {
+            const verdict = await admission.admit({
+              ...{ principal: caller, address: ADDRESS, limits: [] },
+              ...{ proof: undefined, relation: undefined },
+            })
+            count[verdict.denial === undefined ? 'admitted' : 'refused'] += 1
+          } catch (error) {
+            if (!(error instanceof Unavailable)) throw error
+            count.unavailable += 1
+          }
+        }),
+      )
+      return count
+    }
+    return { client, redis, outcomes }
+  }
+
+  async function lose({ direct }: ClusterNode): Promise<void> {
+    await direct.flushall()
+    await direct.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+  }
+
+  test('admits no revoked caller, and gets all revocations again from the control lane', async () => {
+    const { redis, outcomes } = gateway()
+    const revocations = createRevocations(redis, now)
+    const times = () => ({ atSeconds: now() / 1000, ttlSeconds: 600 })
+    const subjects = Array.from({ length: CALLERS }, () => principal({ tenant: 'other' }))
+    const members = Array.from({ length: CALLERS }, () => principal({ tenant: 'acme' }))
+    await expect.poll(() => outcomes(subjects)).toMatchObject({ admitted: CALLERS })
+    for (const { subject: value } of subjects)
+      await revocations.revokeBefore({ kind: 'subject', issuer: IDP, value, ...times() })
+    await revocations.revokeBefore({ kind: 'tenant', issuer: IDP, value: 'acme', ...times() })
+    const revoked = [...subjects, ...members]
+    expect(await outcomes(revoked)).toMatchObject({ refused: 2 * CALLERS })
+
+    const control = await cluster.ownerOf(tagSlot('c'))
+    const lost = cluster.masters.find((node) => node !== control)
+    if (lost === undefined) throw new Error('there is no other master')
+    await lose(lost)
+    const other = gateway()
+    let admitted = 0
+    for (const { outcomes: outcomesAt } of [{ outcomes }, other])
+      await expect
+        .poll(
+          async () => {
+            // New callers, because the isolate knows those that it has refused.
+            const count = await outcomesAt(revoked.map((caller) => ({ ...caller })))
+            admitted += count.admitted
+            return count.refused
+          },
+          { timeout: RESTORED_MS },
+        )
+        .toBe(2 * CALLERS)
+    expect(admitted, NEVER).toBe(0)
+    expect(warnings.mock.calls.flat().join()).toContain('gets their revocations again')
+  }, 40_000)
+
+  test('is refused if it has the control lane, until an operator continues without it', async () => {
+    const { redis } = gateway()
+    const control = await cluster.ownerOf(tagSlot('c'))
+    const ping = [['EXISTS', `${redis.keys.prefix}any`]]
+    await expect.poll(() => redis.send(ping).catch(() => undefined)).toEqual([{ result: 0 }])
+    if (control === undefined) throw new Error('there is no control lane')
+    await lose(control)
+    for (const each of [redis, gateway().redis])
+      for (let n = 0; n < 3; n += 1) await expect(each.send(ping)).rejects.toThrow(Unavailable)
+    expect(warnings.mock.calls.flat().join()).toContain('SET pc:{c}:lanes 16')
+    await control.direct.set('pc:{c}:lanes', LANES)
+    const later = gateway()
+    await expect
+      .poll(() => later.redis.send(ping).catch(() => undefined), { timeout: RESTORED_MS })
+      .toEqual([{ result: 0 }])
+    expect(await control.direct.get('pc:{c}:marker')).toBe('1')
+  }, 40_000)
+})

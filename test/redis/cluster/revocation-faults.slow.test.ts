@@ -1,0 +1,159 @@
+/** Revocations on a real cluster whose masters are paused and killed. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createAdmission } from '../../../src/access/admission/admission.ts'
+import { createLaneAdmissionStore } from '../../../src/access/admission/redis/lane-store.ts'
+import type { Principal } from '../../../src/access/principal.ts'
+import { createRevocationLog } from '../../../src/access/revocation/redis/revocation-log.ts'
+import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
+import { Unavailable } from '../../../src/errors.ts'
+import { laneTags, tagSlot } from '../../../src/redis/lanes.ts'
+import { connectResp, type RespClient } from '../../../src/runtimes/node/redis/resp.ts'
+import { ADDRESS, IDP, principal } from '../../access/admission/callers.ts'
+import { NEVER } from '../../harness/never.ts'
+import { startRedisCluster, type TestCluster } from '../../harness/redis-cluster.ts'
+import { hasRedisServer } from '../../harness/resp-server.ts'
+
+const LANES = 64
+const CALLERS = 200
+const TIMEOUT_MS = 500
+/** More than the buffers between a master and its replica. */
+const LAG_BYTES = 24_000_000
+/** The node timeout, an election, and what a busy machine needs. */
+const FAILOVER_MS = 30_000
+
+const now = () => Date.now()
+const callers = (tenant: string) =>
+  Array.from({ length: CALLERS }, () => principal({ subject: crypto.randomUUID(), tenant }))
+
+describe.skipIf(!hasRedisServer)('on a cluster', () => {
+  let cluster: TestCluster
+  const clients: RespClient[] = []
+  beforeAll(async () => {
+    cluster = await startRedisCluster()
+  })
+  afterAll(async () => {
+    for (const client of clients) client.close()
+    await cluster?.close()
+  })
+
+  /** Returns the connection of a further gateway. */
+  function gateway(replicasAcked: number) {
+    const url = `${cluster.url}/?lanes=${LANES}`
+    const client = connectResp({ url, timeoutMs: TIMEOUT_MS, replicasAcked })
+    clients.push(client)
+    return client.connect({ timeoutMs: TIMEOUT_MS })
+  }
+
+  /** Returns how many callers were admitted, refused and not decided. */
+  async function outcomes(asked: readonly Principal[], redis = gateway(0)) {
+    const admission = createAdmission({ store: createLaneAdmissionStore(redis), now })
+    const count = { admitted: 0, refused: 0, unavailable: 0 }
+    await Promise.all(
+      asked.map(async (caller) => {
+        try {
+          const verdict = await admission.admit({
+            ...{ principal: caller, address: ADDRESS, limits: [] },
+            ...{ proof: undefined, relation: undefined },
+          })
+          count[verdict.denial === undefined ? 'admitted' : 'refused'] += 1
+        } catch (error) {
+          if (!(error instanceof Unavailable)) throw error
+          count.unavailable += 1
+        }
+      }),
+    )
+    return count
+  }
+
+  /** Resolves when no call fails any more. */
+  async function recovered(redis: ReturnType<typeof gateway>): Promise<void> {
+    const probes = callers('nobody')
+    await expect
+      .poll(async () => (await outcomes(probes, redis)).unavailable, { timeout: FAILOVER_MS })
+      .toBe(0)
+  }
+
+  test('a tenant that is revoked while a master is paused is in force nowhere in part for longer than its completion', async () => {
+    const redis = gateway(1)
+    const members = callers('acme')
+    await recovered(redis)
+    expect(await outcomes(members, redis)).toMatchObject({ admitted: CALLERS })
+    const [paused] = cluster.masters
+    paused?.pause()
+    const order = { kind: 'tenant', value: 'acme', ttlSeconds: 600 } as const
+    const by = { issuer: IDP, issuers: [IDP], createdBy: 'olga' }
+    const error = await createRevocationLog(redis, now)
+      .create({ ...order, ...by })
+      .catch((cause: unknown) => cause)
+    expect(error).toBeInstanceOf(Unavailable)
+    expect((error as Unavailable).problem.detail).toMatch(/in force in \d+ of 64 lanes/)
+    const during = await outcomes(members, redis)
+    expect(during.admitted, NEVER).toBe(0)
+    expect(during.refused).toBeGreaterThan(0)
+    // The background work of another gateway, as each gateway does it every 2 s.
+    const other = gateway(0)
+    await expect
+      .poll(
+        async () => {
+          await other.broadcast?.complete(now).catch(() => 0)
+          const { pendingFacts } = { pendingFacts: `${other.keys.prefix}pending-facts` }
+          return (await other.send([['ZCARD', pendingFacts]]).catch(() => []))[0]?.result
+        },
+        { timeout: FAILOVER_MS, interval: 250 },
+      )
+      .toBe(0)
+    expect(await outcomes(members, other)).toEqual({
+      ...{ admitted: 0, refused: CALLERS, unavailable: 0 },
+    })
+    paused?.resume()
+    await cluster.settled()
+    const after = await outcomes(members, redis)
+    expect(after.admitted, NEVER).toBe(0)
+  }, 60_000)
+
+  test('no acknowledged revocation is lost with a master whose replica lagged; without WAIT some are', async () => {
+    const [acked, unsafe] = [gateway(1), gateway(0)]
+    await cluster.settled()
+    await recovered(unsafe)
+    const tags = laneTags(LANES)
+    const slot = tagSlot(tags[0] ?? '')
+    const master = await cluster.ownerOf(slot)
+    const control = await cluster.ownerOf(tagSlot('c'))
+    expect(master).not.toBe(control)
+    const ids = String(await master?.direct.cluster('REPLICAS', master.id))
+    const replica = cluster.nodes.find(({ id }) => ids.includes(id))
+    replica?.pause()
+    const chunk = 'x'.repeat(1_000_000)
+    for (let n = 0; n < LAG_BYTES / chunk.length; n += 1)
+      await master?.direct.set(`{${tags[0]}}:lag:${n % 4}`, chunk)
+
+    async function revoke(redis: typeof acked, of: readonly Principal[]): Promise<Principal[]> {
+      const revocations = createRevocations(redis, now)
+      const done = await Promise.all(
+        of.map(async (caller) => {
+          const cutoff = { kind: 'subject', issuer: IDP, value: caller.subject } as const
+          try {
+            await revocations.revokeBefore({ ...cutoff, atSeconds: now() / 1000, ttlSeconds: 600 })
+            return [caller]
+          } catch (error) {
+            if (!(error instanceof Unavailable)) throw error
+            return []
+          }
+        }),
+      )
+      return done.flat()
+    }
+    const safe = await revoke(acked, callers('acked'))
+    const lost = await revoke(unsafe, callers('unsafe'))
+    expect(safe.length).toBeGreaterThan(0)
+    expect(safe.length, 'the lanes of the master refuse').toBeLessThan(CALLERS)
+    expect(lost.length).toBe(CALLERS)
+
+    await master?.kill()
+    replica?.resume()
+    await cluster.settled(cluster.nodes.filter((node) => node !== master))
+    await recovered(unsafe)
+    expect((await outcomes(safe, unsafe)).admitted, NEVER).toBe(0)
+    expect((await outcomes(lost, unsafe)).admitted, 'this test detects a loss').toBeGreaterThan(0)
+  }, 60_000)
+})
