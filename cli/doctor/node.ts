@@ -5,6 +5,7 @@ import { dirname } from 'node:path'
 import { EVERY_FEATURE } from '../../src/features/environment.ts'
 import { auditPlaces, sqlitePath } from '../../src/runtimes/node/schemas/audit-environment.ts'
 import { nodeEnvironment } from '../../src/runtimes/node/schemas/node-environment.ts'
+import { redisNodeSettings } from '../../src/runtimes/node/schemas/redis-environment.ts'
 import { serverSettings } from '../../src/runtimes/node/schemas/server-environment.ts'
 import { type Values, valuesIn } from '../deploy/values.ts'
 import { checkEnvironment, isLocal } from './environment.ts'
@@ -58,7 +59,9 @@ export async function checkNode(values: Values, nowMs: number): Promise<readonly
   const { url, token, keyPrefix: prefix = 'pc:', timeoutMs } = config.redis
   const store = { url, prefix, timeoutMs }
   const others = await Promise.all([
-    values.REDIS_URL === undefined ? checkRedis({ ...store, token }) : overResp(store),
+    values.REDIS_URL === undefined
+      ? checkRedis({ ...store, token })
+      : overResp({ ...store, ...redisNodeSettings(values) }),
     checkKeySets(config),
     checkSignIn(config),
     checkOrigin(config.originUrl),

@@ -1,20 +1,22 @@
 /** Checks a Redis over RESP, as a gateway on Node uses it. */
 import { Misconfigured, Unavailable } from '../../src/errors.ts'
-import { connectResp } from '../../src/runtimes/node/redis/resp.ts'
-import { type Finding, mistake, ok } from './finding.ts'
+import { connectResp, type RespOptions } from '../../src/runtimes/node/redis/resp.ts'
+import { type Finding, mistake, ok, warning } from './finding.ts'
 import { type Store, storeFindings } from './redis.ts'
 import { TIMEOUT_MS } from './request.ts'
 
 const CHECK = 'redis'
 
-export interface RespTarget extends Pick<Store, 'prefix' | 'timeoutMs'> {
+export interface RespTarget
+  extends Pick<Store, 'prefix' | 'timeoutMs'>,
+    Pick<RespOptions, 'fenceMs' | 'replicasAcked' | 'acceptsEviction'> {
   readonly url: string
 }
 
 /** Runs all checks. */
-export async function checkResp({ url, ...settings }: RespTarget): Promise<readonly Finding[]> {
-  const client = connectResp({ url, timeoutMs: TIMEOUT_MS })
-  const { send: sendWithin } = client.connect({ timeoutMs: TIMEOUT_MS })
+export async function checkResp({ prefix, ...target }: RespTarget): Promise<readonly Finding[]> {
+  const client = connectResp({ ...target, keyPrefix: prefix })
+  const { send: sendWithin, keys, lanes } = client.connect({ timeoutMs: TIMEOUT_MS })
   const send: Store['send'] = (commands) =>
     sendWithin(commands).catch((error) => {
       if (!(error instanceof Unavailable)) throw error
@@ -23,7 +25,7 @@ export async function checkResp({ url, ...settings }: RespTarget): Promise<reado
         : 'cannot be reached'
     })
   try {
-    await client.check()
+    const warnings = await client.check()
     const replies = await send([
       ['INFO', 'server'],
       ['INFO', 'replication'],
@@ -33,7 +35,17 @@ export async function checkResp({ url, ...settings }: RespTarget): Promise<reado
     const info = replies.map(({ result }) => String(result)).join('\n')
     return [
       ok(CHECK, serverIn(info)),
-      ...(await storeFindings({ ...settings, send, keyLocking: false })),
+      ...(lanes === undefined
+        ? []
+        : [ok(CHECK, `a cluster of ${client.masters().size} masters, ${lanes.all.length} lanes`)]),
+      ...warnings.map((text) => warning(CHECK, text, 'docs/redis-cluster.md describes it.')),
+      // Of a cluster, the control lane.
+      ...(await storeFindings({
+        prefix: keys.prefix,
+        timeoutMs: target.timeoutMs,
+        send,
+        keyLocking: false,
+      })),
     ]
   } catch (error) {
     if (!(error instanceof Misconfigured)) throw error

@@ -1,5 +1,6 @@
 /** Calls to a real cluster: where they go, and what happens while slots move and sockets break. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { checkResp } from '../../../cli/doctor/resp.ts'
 import { Misconfigured } from '../../../src/errors.ts'
 import type { RedisConnection } from '../../../src/redis/connection.ts'
 import { allLanes } from '../../../src/redis/lanes.ts'
@@ -210,6 +211,22 @@ describe.skipIf(!hasRedisServer)('a cluster', () => {
     await second?.direct.config('SET', 'cluster-require-full-coverage', 'no')
     expect(await another({ acceptsEviction: true }).check()).toEqual([eviction])
     await first?.direct.config('SET', 'maxmemory-policy', 'noeviction')
+  })
+
+  test('doctor checks a cluster as the gateway uses it', async () => {
+    const target = { url: `${cluster.url}/?lanes=${LANES}`, prefix: 'pc:', timeoutMs: 250 }
+    const findings = await checkResp(target)
+    expect(findings.filter(({ level }) => level === 'error')).toEqual([])
+    expect(findings).toContainEqual({
+      level: 'ok',
+      check: 'redis',
+      seen: `a cluster of 3 masters, ${LANES} lanes`,
+    })
+    expect(findings).toContainEqual(
+      expect.objectContaining({ level: 'ok', check: 'redis scripts' }),
+    )
+    const wrong = await checkResp({ ...target, fenceMs: 1_900 })
+    expect(wrong).toEqual([expect.objectContaining({ level: 'error', check: 'redis' })])
   })
 
   test('a URL of one server is refused for a cluster, and the other way round', async () => {
