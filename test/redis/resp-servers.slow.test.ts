@@ -11,7 +11,7 @@ import { createRevocations } from '../../src/access/revocation/redis/revocations
 import { revokedTokenKey } from '../../src/access/revocation/revocation.ts'
 import { Misconfigured, Unavailable } from '../../src/errors.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { connectResp } from '../../src/runtimes/node/redis/resp.ts'
+import { connectResp, type RespOptions } from '../../src/runtimes/node/redis/resp.ts'
 import { principal } from '../access/admission/callers.ts'
 import { writeAuthority, writeCertificate } from '../harness/certificate.ts'
 import { freePort, ROOT } from '../harness/process.ts'
@@ -25,6 +25,8 @@ import {
 
 const caller = { ...principal(), tokenIdHash: 'revoked-token' }
 const PASSWORD = 'p@ss:word/that?must#not-appear'
+/** More than the fence and a deadline of one second. */
+const DOWN_AFTER_MS = 2_000
 const ENCODED = encodeURIComponent(PASSWORD)
 
 const cleanups: (() => unknown)[] = []
@@ -37,10 +39,10 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
 })
 
-function clientOf(url: string) {
-  const client = connectResp({ url, timeoutMs: 5_000 })
+function clientOf(url: string, { timeoutMs = 5_000, ...options }: Partial<RespOptions> = {}) {
+  const client = connectResp({ url, timeoutMs, ...options })
   cleanups.push(client.close)
-  return { ...client, redis: client.connect({ timeoutMs: 5_000 }) }
+  return { ...client, redis: client.connect({ timeoutMs }) }
 }
 
 async function server(...args: string[]) {
@@ -205,7 +207,7 @@ describe.skipIf(!hasRedisServer)('Sentinel', () => {
     const replica = await server(...login, '--replicaof', '127.0.0.1', String(master.port))
     const sentinels = await Promise.all([1, 2, 3].map((n) => startSentinel(n, master.port)))
     const url = `redis+sentinel://:${ENCODED}@${sentinels.map((port) => `127.0.0.1:${port}`).join()}/main`
-    const { check, redis } = clientOf(url)
+    const { check, redis } = clientOf(url, { timeoutMs: 1_000 })
     await check()
     const untilSeconds = Date.now() / 1000 + 600
     const revocations = createRevocations(redis, Date.now)
@@ -248,6 +250,49 @@ describe.skipIf(!hasRedisServer)('Sentinel', () => {
     expect(await atReplica.info('replication')).toMatch(/role:master/)
   })
 
+  test('a master that was paused and replaced is not believed, and would be without the fence', async () => {
+    const login = ['--requirepass', PASSWORD, '--masterauth', PASSWORD]
+    const master = await server(...login)
+    const replica = await server(...login, '--replicaof', '127.0.0.1', String(master.port))
+    const sentinels = await Promise.all([1, 2, 3].map((n) => startSentinel(n, master.port)))
+    const url = `redis+sentinel://:${ENCODED}@${sentinels.map((port) => `127.0.0.1:${port}`).join()}/main`
+    const mistake = expect.stringMatching(/^REDIS_FENCE_MS: 1000 ms and the deadline of 1000 ms/)
+    const slow = clientOf(url, { timeoutMs: 1_000, fenceMs: 1_000 })
+    await expect(slow.check()).rejects.toMatchObject({ mistakes: [mistake] })
+    const fenced = clientOf(url, { timeoutMs: 1_000 })
+    expect(await fenced.check()).toEqual([])
+    const believing = clientOf(url, { timeoutMs: 20_000, fenceMs: Number.POSITIVE_INFINITY })
+    const read = ({ redis }: typeof fenced) =>
+      redis.send([['GET', 'revoked']], { once: true }).catch((error: unknown) => error)
+    expect(await read(fenced)).toEqual([{ result: null }])
+    expect(await read(believing)).toEqual([{ result: null }])
+    const atReplica = directTo(replica.port, PASSWORD)
+    const atSentinel = directTo(sentinels[0] ?? 0)
+    cleanups.push(
+      () => atReplica.disconnect(),
+      () => atSentinel.disconnect(),
+    )
+    await expect
+      .poll(async () => ((await atSentinel.call('SENTINEL', 'sentinels', 'main')) as []).length)
+      .toBe(2)
+    await expect
+      .poll(async () => JSON.stringify(await atSentinel.call('SENTINEL', 'replicas', 'main')))
+      .toContain(String(replica.port))
+
+    master.process.kill('SIGSTOP')
+    const first = believing.redis.send([['GET', 'revoked']], { once: true })
+    await expect.poll(() => atReplica.info('replication')).toMatch(/role:master/)
+    await atReplica.set('revoked', '1')
+    const answers = Promise.all([read(fenced), read(believing)])
+    master.process.kill('SIGCONT')
+    // The old master answers, and does not have what its successor has.
+    expect(await first).toEqual([{ result: null }])
+    const [withFence, without] = await answers
+    expect(without).toEqual([{ result: null }])
+    expect(withFence).not.toEqual([{ result: null }])
+    await expect.poll(() => read(fenced)).toEqual([{ result: '1' }])
+  })
+
   async function startSentinel(n: number, masterPort: number): Promise<number> {
     const port = await freePort()
     const file = join(folder, `sentinel-${n}.conf`)
@@ -257,7 +302,7 @@ describe.skipIf(!hasRedisServer)('Sentinel', () => {
       `dir ${folder}`,
       `sentinel monitor main 127.0.0.1 ${masterPort} 2`,
       `sentinel auth-pass main ${PASSWORD}`,
-      'sentinel down-after-milliseconds main 1000',
+      `sentinel down-after-milliseconds main ${DOWN_AFTER_MS}`,
       'sentinel failover-timeout main 5000',
     ]
     writeFileSync(file, `${lines.join('\n')}\n`)

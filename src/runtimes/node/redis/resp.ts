@@ -8,8 +8,14 @@ import {
 import { createKeys, DEFAULT_KEY_PREFIX } from '../../../redis/keys.ts'
 import { parseRedisUrl, type RedisTarget } from '../schemas/redis-url.ts'
 import { connectCluster } from './cluster/connect-cluster.ts'
+import { createFencedMaster } from './sentinel/fenced-master.ts'
 import { acknowledgedSend } from './socket/acknowledged.ts'
-import { type RespClient, type RespOptions, redisMistake } from './socket/resp-client.ts'
+import {
+  DEFAULT_FENCE_MS,
+  type RespClient,
+  type RespOptions,
+  redisMistake,
+} from './socket/resp-client.ts'
 import {
   classifyFault,
   createRespSocket,
@@ -29,10 +35,59 @@ const MIN_SILENCE_MS = 2_000
 export function connectResp({ url, ...options }: RespOptions): RespClient {
   const target = parseRedisUrl(url)
   if (target === undefined) throw new TypeError('invalid URL of Redis')
-  const { lanes } = target
-  return lanes === undefined
-    ? connectServer(target, options)
-    : connectCluster({ ...target, lanes }, options)
+  const { lanes, master } = target
+  if (lanes !== undefined) return connectCluster({ ...target, lanes }, options)
+  return master === undefined ? connectServer(target, options) : connectMaster(target, options)
+}
+
+/** The master behind Sentinels. */
+function connectMaster(
+  target: RedisTarget,
+  {
+    keyPrefix = DEFAULT_KEY_PREFIX,
+    timeoutMs = DEFAULT_REDIS_TIMEOUT_MS,
+    fenceMs = DEFAULT_FENCE_MS,
+    replicasAcked = 0,
+  }: Omit<RespOptions, 'url'>,
+): RespClient {
+  const silenceMs = Math.max(timeoutMs, MIN_SILENCE_MS)
+  const master = createFencedMaster({ target, silenceMs, fenceMs })
+  const keys = createKeys(keyPrefix)
+  const requests = through(master.send)
+  const writers = through(master.write)
+
+  return {
+    connect(calls) {
+      master.start()
+      return {
+        keys,
+        keyLocking: false,
+        replicasAcked,
+        send: acknowledgedSend(
+          boundedCalls(calls, requests, classifyFault),
+          boundedCalls(calls, writers, classifyFault),
+          calls.timeoutMs ?? DEFAULT_REDIS_TIMEOUT_MS,
+        ),
+      }
+    },
+    async check() {
+      try {
+        await master.proved()
+      } catch (cause) {
+        const mistake = findMistake(cause)
+        if (mistake !== undefined)
+          throw new Misconfigured('The environment', [redisMistake(mistake)])
+      }
+      const downAfterMs = (await master.downAfterMs()) ?? Number.POSITIVE_INFINITY
+      if (fenceMs + timeoutMs < downAfterMs) return []
+      const mistake =
+        `${fenceMs} ms and the deadline of ${timeoutMs} ms must be less than down-after-milliseconds, which is ${downAfterMs} ms: ` +
+        'a replaced master could be believed; set a smaller value, or a longer time at the Sentinels'
+      throw new Misconfigured('The environment', [redisMistake(mistake, 'REDIS_FENCE_MS')])
+    },
+    masters: () => new Map(),
+    close: master.close,
+  }
 }
 
 function connectServer(
@@ -81,18 +136,28 @@ function connectServer(
   }
 }
 
+const sendThrough = (socket: RespSocket): SendCall =>
+  through((commands, deadline, { over }) => socket.send(commands, deadline, over))
+
+type Send = (
+  commands: Parameters<SendCall>[0],
+  deadline: Parameters<SendCall>[1],
+  options: Parameters<SendCall>[2],
+) => Promise<unknown>
+
 /** Sends a call a second time if the socket was lost before the reply, unless it says `once`. */
-const sendThrough =
-  (socket: RespSocket): SendCall =>
-  (commands, deadline, { once, over }) =>
+const through =
+  (send: Send): SendCall =>
+  (commands, deadline, options) =>
     new Promise((resolve, reject) => {
+      const { once, over } = options
       deadline.onExpiry = reject
       const isLast = once || over?.socket !== undefined
-      socket.send(commands, deadline, over).then(resolve, (cause) => {
+      send(commands, deadline, options).then(resolve, (cause) => {
         if (isLast || deadline.isExpired || classifyFault(cause) !== 'unreachable') reject(cause)
         else {
           if (over !== undefined) over.socket = undefined
-          socket.send(commands, deadline, over).then(resolve, reject)
+          send(commands, deadline, options).then(resolve, reject)
         }
       })
     })

@@ -22,6 +22,8 @@ export interface FenceOptions {
   readonly fenceMs: number
   /** Sends `PING` to the master. Throws without a reply. */
   readonly ping: () => Promise<unknown>
+  /** Runs before each proof. Default: nothing. */
+  readonly prepare?: () => Promise<void>
   /** Asks others who the master is. Throws if it is another one, or if there is no answer. */
   readonly confirm: () => Promise<void>
   /** Milliseconds of a clock that never goes back. */
@@ -49,7 +51,7 @@ export interface Fence {
 }
 
 /** Creates a closed fence. */
-export function createFence({ fenceMs, ping, confirm, now, sleep }: FenceOptions): Fence {
+export function createFence({ fenceMs, prepare, ping, confirm, now, sleep }: FenceOptions): Fence {
   let isOpen = false
   let lastSentMs = Number.NEGATIVE_INFINITY
   let closings = 0
@@ -64,6 +66,7 @@ export function createFence({ fenceMs, ping, confirm, now, sleep }: FenceOptions
   }
 
   async function prove(): Promise<void> {
+    await prepare?.()
     const begun = round
     const firstMs = now()
     await ping()

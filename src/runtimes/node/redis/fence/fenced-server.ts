@@ -19,6 +19,8 @@ export interface FencedServerOptions extends Pick<RespSocketOptions, 'accept' | 
   readonly silenceMs: number
   /** See `Fence`. `Infinity`: the server is believed after every silence, and gets no `PING`. */
   readonly fenceMs: number
+  /** Runs before each proof. Default: nothing. */
+  readonly prepare?: (server: FencedServer) => Promise<void>
   /** Throws if others name another master. */
   readonly confirm: (server: FencedServer) => Promise<void>
 }
@@ -54,7 +56,7 @@ export const tickMsOf = (fenceMs: number): number => fenceMs / PINGS_PER_FENCE
 
 /** Creates the server. It connects when the first call needs it. */
 export function createFencedServer(options: FencedServerOptions): FencedServer {
-  const { target, silenceMs, fenceMs, confirm, ...socketOptions } = options
+  const { target, silenceMs, fenceMs, prepare, confirm, ...socketOptions } = options
   const now = () => performance.now()
   const requests = createRespSocket(target, silenceMs, socketOptions)
   const writers = createRespSocket(target, silenceMs, socketOptions)
@@ -78,6 +80,7 @@ export function createFencedServer(options: FencedServerOptions): FencedServer {
   const fence = createFence({
     fenceMs,
     ping: () => query(PING),
+    ...(prepare && { prepare: () => prepare(server) }),
     confirm: () => confirm(server),
     now,
     sleep: (ms) => sleep(ms, undefined, { ref: false }),
