@@ -1,5 +1,5 @@
-/** Serves the guarded app on Bun or Deno, and prints its port. */
-import { app } from './guarded-app.ts'
+/** Serves a guarded app on Bun or Deno, and prints its port. */
+import type { createApp } from './guarded-app.ts'
 
 interface Runtimes {
   readonly Bun?: {
@@ -13,12 +13,16 @@ interface Runtimes {
   }
 }
 
-const { Bun, Deno } = globalThis as Runtimes
-const place = { hostname: '127.0.0.1', port: 0 }
-const port =
-  Bun?.serve({ ...place, fetch: (request: Request, server: object) => app.fetch(request, server) })
-    .port ??
-  Deno?.serve({ ...place, onListen() {} }, (request, { remoteAddr }) =>
-    app.fetch(request, { remoteAddr }),
-  ).addr.port
-console.log(`port ${port}`)
+export function serveApp(app: ReturnType<typeof createApp>): void {
+  const { Bun, Deno } = globalThis as Runtimes
+  const place = { hostname: '127.0.0.1', port: 0 }
+  const port =
+    Bun?.serve({
+      ...place,
+      fetch: (request: Request, server: object) => app.fetch(request, server),
+    }).port ??
+    Deno?.serve({ ...place, onListen() {} }, (request, { remoteAddr }) =>
+      app.fetch(request, { remoteAddr }),
+    ).addr.port
+  console.log(`port ${port}`)
+}

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { EdgeVM } from '@edge-runtime/vm'
-import { build } from 'esbuild'
+import { type BuildOptions, build } from 'esbuild'
 import { handle as handleLambda, type LambdaContext } from 'hono/aws-lambda'
 import { handle as handleEdge } from 'hono/lambda-edge'
 import { handle as handleNetlify } from 'hono/netlify'
@@ -24,6 +24,7 @@ interface Sent {
 interface Answer {
   readonly status: number
   readonly body: string
+  readonly headers: Headers
 }
 
 type Send = (path: string, sent?: Sent) => Promise<Answer>
@@ -49,6 +50,7 @@ beforeAll(async () => {
     JWKS: JSON.stringify({ keys: [key.publicJwk] }),
     UPSTASH_REDIS_REST_URL: redis.url,
     UPSTASH_REDIS_REST_TOKEN: redis.token,
+    REDIS_URL: redis.redisUrl,
   }
   for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value)
 })
@@ -62,26 +64,43 @@ afterAll(async () => {
 const answerOf = async (response: Response): Promise<Answer> => ({
   status: response.status,
   body: await response.text(),
+  headers: response.headers,
 })
 
+const SOCKETS = 'over-sockets.ts'
+const OF_NO_PLATFORM: BuildOptions = {
+  platform: 'neutral',
+  mainFields: ['module', 'main'],
+  conditions: ['import'],
+}
+/** The client of Redis is CommonJS, and imports modules of Node. */
+const OF_NODE: BuildOptions = {
+  platform: 'node',
+  banner: {
+    js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url)",
+  },
+}
+
 async function bundle(entry: string, format: 'esm' | 'iife'): Promise<string> {
-  const outfile = join(folder, `${format}.mjs`)
+  const outfile = join(folder, `${entry}.${format}.mjs`)
   await build({
     entryPoints: [join(ROOT, 'test/runtimes', entry)],
     outfile,
     bundle: true,
     format,
     globalName: 'guarded',
-    platform: 'neutral',
-    mainFields: ['module', 'main'],
-    conditions: ['import'],
+    ...(entry === SOCKETS ? OF_NODE : OF_NO_PLATFORM),
     logLevel: 'error',
   })
   return outfile
 }
 
-async function startProcess(command: string, before: readonly string[]): Promise<Started> {
-  const file = await bundle('guarded-server.ts', 'esm')
+async function startProcess(
+  command: string,
+  before: readonly string[],
+  entry = 'over-rest.ts',
+): Promise<Started> {
+  const file = await bundle(entry, 'esm')
   const child = spawn(join(ROOT, 'node_modules/.bin', command), [...before, file], {
     env: { PATH: process.env.PATH ?? '', HOME: folder, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -107,21 +126,42 @@ const PLATFORM_ADDRESS = '192.0.2.7'
 const RUNTIMES: Readonly<Record<string, () => Promise<Started>>> = {
   Bun: () => startProcess('bun', ['run']),
   Deno: () => startProcess('deno', ['run', '--allow-net', '--allow-env']),
+  'Bun, Redis by sockets': () => startProcess('bun', ['run'], SOCKETS),
+  'Deno, Redis by sockets': () =>
+    startProcess(
+      'deno',
+      ['run', '--allow-net', '--allow-env', '--allow-sys', '--allow-read'],
+      SOCKETS,
+    ),
   'AWS Lambda': async () => ({
     address: PLATFORM_ADDRESS,
     async send(path, sent) {
       const event = lambdaEvent({ path, ...sent })
       const answer: unknown = await handleLambda(app)(event as never, {} as LambdaContext)
-      const { statusCode, body } = answer as { statusCode: number; body: string }
-      return { status: statusCode, body }
+      const { statusCode, body, headers } = answer as {
+        statusCode: number
+        body: string
+        headers: Record<string, string>
+      }
+      return { status: statusCode, body, headers: new Headers(headers) }
     },
   }),
   'Lambda@Edge': async () => ({
     address: PLATFORM_ADDRESS,
     async send(path, sent) {
       const answer = await handleEdge(app)(cloudFrontEvent({ path, ...sent }) as never)
-      const { status, body = '' } = answer as { status: string; body?: string }
-      return { status: Number(status), body }
+      const {
+        status,
+        body = '',
+        headers,
+      } = answer as {
+        status: string
+        body?: string
+        headers: Record<string, readonly { key: string; value: string }[]>
+      }
+      const fields = Object.values(headers).flat()
+      const pairs = fields.map(({ key: field, value }): [string, string] => [field, value])
+      return { status: Number(status), body, headers: new Headers(pairs) }
     },
   }),
   Netlify: async () => ({
@@ -177,9 +217,12 @@ describe.each(Object.entries(RUNTIMES))('a guarded app on %s', (name, start) => 
       return { Authorization: `Bearer ${await mint(key, { claims })}` }
     }
     const forged = { 'X-Forwarded-For': '198.51.100.1', 'CF-Connecting-IP': '198.51.100.2' }
-    expect(await send('/open', { headers: forged })).toEqual({ status: 200, body: started.address })
+    expect(await send('/open', { headers: forged })).toMatchObject({
+      status: 200,
+      body: started.address,
+    })
     const headers = await bearer(['reader'])
-    expect(await send('/notes', { headers })).toEqual({ status: 200, body: 'in' })
+    expect(await send('/notes', { headers })).toMatchObject({ status: 200, body: 'in' })
     expect((await send('/notes')).status).toBe(401)
     expect((await send('/notes', { headers: { Authorization: 'Bearer a.b.c' } })).status).toBe(401)
 
@@ -188,13 +231,30 @@ describe.each(Object.entries(RUNTIMES))('a guarded app on %s', (name, start) => 
       send('/notes', { method: 'POST', body, headers: { ...json, ...(await bearer(roles)) } })
     expect((await post('{"text":"a"}', ['reader'])).status).toBe(403)
     expect((await post('{"text":1}', ['writer'])).status).toBe(422)
-    expect(await post('{"text":"a"}', ['writer'])).toEqual({ status: 200, body: '{"text":"a"}' })
+    expect(await post('{"text":"a"}', ['writer'])).toMatchObject({
+      status: 200,
+      body: '{"text":"a"}',
+    })
 
     const limited = await bearer(['reader'])
-    expect((await send('/few', { headers: limited })).status).toBe(200)
-    expect((await send('/few', { headers: limited })).status).toBe(429)
+    const counted = await send('/few', { headers: limited })
+    expect([counted.status, counted.headers.get('ratelimit')]).toEqual([
+      200,
+      expect.stringMatching(/^"few";r=0;t=\d+$/),
+    ])
+    const refused = await send('/few', { headers: limited })
+    expect(refused.status).toBe(429)
+    expect(refused.headers.get('retry-after')).toMatch(/^\d+$/)
+    expect(refused.headers.get('ratelimit-policy')).toBe('"few";q=1;w=3600')
 
     expect((await send('/logout', { method: 'POST', headers })).status).toBe(204)
     expect((await send('/notes', { headers })).status).toBe(401)
+
+    if (name.endsWith('sockets')) return
+    redis.setAnswering(false)
+    const outage = await send('/notes', { headers: await bearer(['reader']) })
+    redis.setAnswering(true)
+    expect(outage.status).toBe(503)
+    expect(JSON.parse(outage.body)).toMatchObject({ code: 'dependency_unavailable' })
   })
 })
