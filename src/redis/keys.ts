@@ -228,4 +228,8 @@ export const consoleKeys = ({ prefix }: Prefix) => ({
    * approved ones. The path of the server follows.
    */
   mcpTools: `${prefix}mcp-tools:`,
+  /** Sorted set of the policies that gateways have used, by the time of their first use: time, `:` and a hash. */
+  policies: `${prefix}policies`,
+  /** The effective policy (JSON); its hash follows. */
+  policy: `${prefix}policy:`,
 })

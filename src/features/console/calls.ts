@@ -3,7 +3,6 @@
 import * as z from 'zod/mini'
 import { createBanList } from '../../access/abuse/redis/bans.ts'
 import { createOverrideList } from '../../access/admission/redis/limit-overrides.ts'
-import { permissionSet } from '../../access/permissions.ts'
 import { createRevocationLog } from '../../access/revocation/redis/revocation-log.ts'
 import { createApiKeys } from '../../access/tokens/redis/api-keys.ts'
 import { auditEventSchema } from '../../audit/event.ts'
@@ -11,7 +10,7 @@ import { auditQuerySchema } from '../../audit/log.ts'
 import { createAuditLog } from '../../audit/sql/audit-events.ts'
 import { createAuditSummary } from '../../audit/sql/summary.ts'
 import { summarySchema } from '../../audit/summary.ts'
-import { type FeatureParts, listFeatures } from '../../gateway/feature.ts'
+import type { FeatureParts } from '../../gateway/feature.ts'
 import { addressGroup } from '../../middleware/client-address.ts'
 import { type AdminCall, adminGroup } from '../../routes/admin/call.ts'
 import type { CallFrame } from '../../routes/admin/frame.ts'
@@ -24,30 +23,11 @@ import { name } from '../../validators/names.ts'
 import type { ListFilter, Page, PageQuery } from '../../validators/page.ts'
 import { integer } from '../../validators/schema-parts.ts'
 import { createSessionStore } from '../sign-in/redis/session-store.ts'
+import { policyView, policyViewOf } from './policy-view.ts'
 
 /** The permissions of the calls. */
 export const POLICY_PERMISSION = 'portcullis:policy:read'
 export const CALLER_PERMISSION = 'portcullis:callers:read'
-
-export const policyView = z.strictObject({
-  publicUrl: z.string(),
-  issuers: z.array(z.string()),
-  roles: z.array(z.strictObject({ name: z.string(), permissions: z.array(z.string()) })),
-  routes: z.array(
-    z.strictObject({
-      method: z.string(),
-      host: z.nullable(z.string()),
-      path: z.string(),
-      permission: z.nullable(z.string()).check(describe('null: anonymous callers may call it')),
-      roles: z.array(z.string()).check(describe('the roles that have the permission')),
-      limits: z.array(z.string()),
-    }),
-  ),
-  limits: z.array(z.strictObject({ name: z.string(), limit: integer(), windowSeconds: integer() })),
-  features: z.array(z.string()),
-  hasAuditStore: z.boolean(),
-})
-export type PolicyView = z.infer<typeof policyView>
 
 const KINDS = ['subject', 'client', 'address', 'key'] as const
 export type CallerKind = (typeof KINDS)[number]
@@ -300,25 +280,3 @@ const revokes = (revoked: string, kind: CallerKind): boolean =>
 
 const limitedBy = ({ policy }: Pick<FeatureParts, 'policy'>, limit: string) =>
   policy.limits.get(limit)?.by
-
-function policyViewOf({ policy, publicUrl, issuers, auditDb }: FeatureParts): PolicyView {
-  const roles = [...policy.roles]
-  return {
-    publicUrl,
-    issuers: [...issuers],
-    roles: roles.map(([name, permissions]) => ({ name, permissions: [...permissions] })),
-    routes: policy.routes.map(({ method, host, path, permission, limits }) => ({
-      ...{ method, host: host ?? null, path, permission: permission ?? null },
-      roles:
-        permission === undefined
-          ? []
-          : roles.flatMap(([name, has]) => (permissionSet(has).covers(permission) ? [name] : [])),
-      limits: limits.map(({ name }) => name),
-    })),
-    limits: [...policy.limits.values()].map(({ name, limit, windowSeconds }) => ({
-      ...{ name, limit, windowSeconds },
-    })),
-    features: listFeatures(policy).map(({ name }) => name),
-    hasAuditStore: auditDb !== undefined,
-  }
-}

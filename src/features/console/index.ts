@@ -9,6 +9,7 @@ import { CALLER_PERMISSION, consoleCalls, POLICY_PERMISSION } from './calls.ts'
 import { issuerCalls } from './issuers.ts'
 import { keyLimitCalls } from './key-limits.ts'
 import { MCP_APPROVE, MCP_READ, mcpCalls } from './mcp-calls.ts'
+import { createPolicyHistory } from './policy-history.ts'
 import { CONSOLE_PERMISSION, consoleRoutes } from './routes.ts'
 import { statusCalls } from './status.ts'
 
@@ -39,11 +40,14 @@ export function console(options: ConsoleOptions = {}): Feature {
     name: 'console',
     requires: ['operators', 'signIn'],
     permissions: [CONSOLE_PERMISSION, POLICY_PERMISSION, CALLER_PERMISSION, MCP_READ, MCP_APPROVE],
-    create: (parts) => ({
-      operatorCalls: [consoleCalls, keyLimitCalls, issuerCalls, mcpCalls, statusCalls].map(
-        (calls) => calls(parts),
-      ),
-      calls: () => consoleRoutes(parts, authentication),
-    }),
+    create(parts) {
+      const history = createPolicyHistory(parts)
+      const groups = [consoleCalls, keyLimitCalls, issuerCalls, mcpCalls, statusCalls]
+      return {
+        tasks: [history.task],
+        operatorCalls: [history.calls, ...groups.map((calls) => calls(parts))],
+        calls: () => consoleRoutes(parts, authentication),
+      }
+    },
   }
 }

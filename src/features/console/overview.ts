@@ -2,11 +2,12 @@
 import { html } from 'hono/html'
 import type * as z from 'zod/mini'
 import { type Summary, summarySchema } from '../../audit/summary.ts'
-import { type PolicyView, policyView } from './calls.ts'
-import { type ConsolePage, type Markup, pathTo } from './layout.ts'
+import { type ConsolePage, type Markup, pathTo, when } from './layout.ts'
 import type { PageDefinition, Query } from './page.ts'
 import { card, facts, NO_STORE_TEXT, numberOf, percent, periodLinks } from './parts.ts'
 import { timesOf, withPeriod } from './period.ts'
+import { policyChangesView } from './policy-history.ts'
+import { type PolicyView, policyView } from './policy-view.ts'
 import { statusView } from './status.ts'
 import { chartOf, facet, incomplete } from './summary-parts.ts'
 
@@ -23,6 +24,7 @@ export const OVERVIEW: PageDefinition = {
       await desk.readAudit('summarizeAudit', summarySchema, { query: times }),
       await desk.read('readPolicy', policyView),
       await desk.read('readStatus', statusView),
+      (await desk.read('readPolicyChanges', policyChangesView))?.changes[0]?.at,
       query,
       desk.nowMs,
     )
@@ -33,6 +35,7 @@ function overviewPage(
   summary: Summary | undefined,
   policy: PolicyView | undefined,
   status: Status | undefined,
+  changedAt: string | undefined,
   query: Query,
   nowMs: number,
 ): ConsolePage {
@@ -47,10 +50,17 @@ function overviewPage(
     }</a></p>
 ${summary === undefined ? html`<p class="note">${NO_STORE_TEXT}</p>` : decisionsIn(summary, query)}
 <div class="grid">${status === undefined ? '' : card('State of all gateways', statusFacts(status, nowMs))}${
-      policy === undefined ? '' : card('Gateway', gatewayFacts(policy))
+      policy === undefined
+        ? ''
+        : card('Gateway', html`${gatewayFacts(policy)}${lastChange(changedAt)}`)
     }</div>`,
   }
 }
+
+const lastChange = (at: string | undefined): Markup | '' =>
+  at === undefined
+    ? ''
+    : html`<p>Policy changed ${when(at)} UTC: <a href="${pathTo('/policy')}">what changed</a></p>`
 
 const DEPENDENCIES: Readonly<Record<string, string>> = {
   redis: 'Redis',

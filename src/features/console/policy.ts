@@ -1,12 +1,15 @@
 /** The page of the policy. */
 import { html } from 'hono/html'
+import type * as z from 'zod/mini'
 import { Denied } from '../../errors.ts'
-import { POLICY_PERMISSION, type PolicyView, policyView } from './calls.ts'
+import { POLICY_PERMISSION } from './calls.ts'
 import { explainForm } from './explain.ts'
-import { type ConsolePage, table } from './layout.ts'
+import { type ConsolePage, type Markup, table, when } from './layout.ts'
 import { gatewayFacts } from './overview.ts'
 import type { PageDefinition } from './page.ts'
 import { card, numberOf } from './parts.ts'
+import { policyChangesView } from './policy-history.ts'
+import { type PolicyView, policyView } from './policy-view.ts'
 
 export const POLICY: PageDefinition = {
   path: '/policy',
@@ -16,15 +19,30 @@ export const POLICY: PageDefinition = {
     const shown = await desk.read('readPolicy', policyView)
     if (shown === undefined)
       throw new Denied({ code: 'permission_missing', permission: POLICY_PERMISSION })
-    return policyPage(shown)
+    const history = await desk.read('readPolicyChanges', policyChangesView)
+    return policyPage(shown, history?.changes ?? [])
   },
 }
 
+type Changes = z.infer<typeof policyChangesView>['changes']
+
+const changesOf = (changes: Changes): Markup | string =>
+  changes.length === 0
+    ? 'No gateway on this Redis has used another policy.'
+    : html`${changes
+        .slice(0, 10)
+        .map(
+          ({ at, differences }) =>
+            html`<details><summary>${when(at)} UTC, ${differences.length} differences</summary><ul>${differences
+              .slice(0, 200)
+              .map((each) => html`<li>${each}</li>`)}</ul></details>`,
+        )}`
+
 /** The matrix of roles and routes. */
-const policyPage = (policy: PolicyView): ConsolePage => ({
+const policyPage = (policy: PolicyView, changes: Changes): ConsolePage => ({
   title: 'Policy',
   at: 'Policy',
-  content: html`${card(
+  content: html`${card('Last changes', changesOf(changes))}${card(
     'Who may call which route',
     table(
       'Roles and routes',

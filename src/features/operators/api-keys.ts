@@ -9,21 +9,16 @@ import {
   type ListedApiKey,
   MIN_GRACE_SECONDS,
   newApiKeySchema,
-  statusOf,
 } from '../../access/tokens/api-key-record.ts'
 import { usageDaySchema, usageRouteSchema } from '../../audit/usage.ts'
 import { type AdminCall, adminGroup } from '../../routes/admin/call.ts'
 import {
-  createdBy,
-  createdByName,
   cursor,
   existing,
   idParams,
   inputRefused,
   requireConfigured,
   time,
-  timeOf,
-  timeOrNull,
 } from '../../routes/admin/input.ts'
 import {
   confinedTo,
@@ -38,51 +33,12 @@ import { name } from '../../validators/names.ts'
 import { type PageQuery, pageQuerySchema } from '../../validators/page.ts'
 import { digits, wholeNumber } from '../../validators/schema-parts.ts'
 import { planName } from '../plans/assignment.ts'
+import { describedKeyView, viewOf } from './api-key-view.ts'
 import type { AdminContext } from './context.ts'
 import { issuableSecond, refuseBeyond, refuseRevoked, refuseUnknownRoles } from './grant.ts'
 import { createKeyPlans } from './plans.ts'
 import { waitSchema } from './wait.ts'
 
-const apiKeyView = () =>
-  z.strictObject({
-    id: z.uuid(),
-    name: z.string(),
-    subject: z.string(),
-    roles: z.array(z.string()),
-    scopes: z.array(z.string()),
-    tenant: z.nullable(z.string()),
-    prefix: z
-      .nullable(z.string())
-      .check(describe('the first characters of the key; null: unknown until it is rotated')),
-    tokenId: z.uuid().check(describe('identifies the current key in audit events and revocations')),
-    createdAt: time,
-    createdBy,
-    createdByName,
-    rotatedAt: time,
-    expiresAt: z.nullable(time).check(describe('null: valid until an operator disables it')),
-    lastUsedAt: z
-      .nullable(time)
-      .check(
-        describe('up to five minutes before the last use; null: not used in the last 400 days'),
-      ),
-    status: z
-      .enum(API_KEY_STATUSES)
-      .check(describe('a revocation of the subject, the tenant or a token is not part of it')),
-    endedAt: z.nullable(time).check(describe('null: active')),
-    revokedBy: z.nullable(z.string()).check(describe('the operator who revoked the key')),
-    metadata: z.record(z.string(), z.string()),
-  })
-/** With the plan, which is stored elsewhere. */
-const describedKeyView = () =>
-  z.extend(apiKeyView(), {
-    plan: z
-      .nullable(z.string())
-      .check(
-        describe(
-          'null: the plan of its subject, client or tenant; of a revoked key, the plan that it had',
-        ),
-      ),
-  })
 const apiKey = z
   .string()
   .check(z.regex(/^pk_[0-9A-Za-z]{49}$/), describe('returned only in this response'))
@@ -100,31 +56,6 @@ const graceSeconds = wholeNumber(0, MAX_GRACE_SECONDS).check(
     'must be 0, or at least 300',
   ),
 )
-
-function viewOf(key: ListedApiKey, nowMs: number): z.infer<ReturnType<typeof apiKeyView>> {
-  const status = statusOf(key, Math.floor(nowMs / 1000))
-  const { id, name, subject, roles, scopes, tenant, tokenId } = key
-  return {
-    id,
-    name,
-    subject,
-    roles,
-    scopes,
-    tenant,
-    prefix: key.prefix ?? null,
-    tokenId,
-    createdAt: timeOf(key.createdAtSeconds),
-    createdBy: key.createdBy,
-    ...(key.createdByName !== undefined && { createdByName: key.createdByName }),
-    rotatedAt: timeOf(key.rotatedAtSeconds),
-    expiresAt: timeOrNull(key.expiresAtSeconds),
-    lastUsedAt: timeOrNull(key.lastUsedAtSeconds),
-    status,
-    endedAt: status === 'active' ? null : timeOrNull(key.revokedAtSeconds ?? key.expiresAtSeconds),
-    revokedBy: key.revokedBy ?? null,
-    metadata: key.metadata ?? {},
-  }
-}
 
 export function apiKeyCalls(context: AdminContext): AdminCall[] {
   const { apiKeys, clients, waitUntilInForce } = context

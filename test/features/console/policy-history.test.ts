@@ -1,0 +1,65 @@
+/** The changes of the policy: what a gateway with another policy has changed, and when. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { diffPolicies } from '../../../src/features/console/policy-diff.ts'
+import type { PolicyView } from '../../../src/features/console/policy-view.ts'
+import { PUBLIC_URL } from '../../harness/gateway.ts'
+import { startConsole } from './gateway.ts'
+import { policyWith } from './policy.ts'
+
+let gateway: Awaited<ReturnType<typeof startConsole>>
+let operator: string
+beforeAll(async () => {
+  gateway = await startConsole()
+  operator = await gateway.cookieOf({ roles: ['operator'] })
+})
+afterAll(() => gateway?.close())
+
+test('a gateway with another policy records the change, and the pages show it', async () => {
+  const before = await gateway.visit(operator, '/-/console/policy')
+  expect(before.text).toContain('No gateway on this Redis has used another policy.')
+  const policy = policyWith()
+  const roles = new Map([...policy.roles, ['auditor', ['orders:read']] as const])
+  const other = gateway.isolate({ ...policy, roles })
+  const request = (path: string) =>
+    new Request(PUBLIC_URL + path, {
+      headers: { Cookie: operator, 'CF-Connecting-IP': '192.0.2.1', Accept: 'text/html' },
+    })
+  const text = await (await other.fetch(request('/-/console/policy'))).text()
+  expect(text).toContain('role auditor gains orders:read')
+  expect((await gateway.visit(operator, '/-/console')).text).toContain('Policy changed')
+})
+
+test('an operator of a tenant reads no changes', async () => {
+  const tina = await gateway.cookieOf({ subject: 'tina', roles: ['operator'], tenant: 'acme' })
+  expect((await gateway.visit(tina, '/-/console')).text).not.toContain('Policy changed')
+})
+
+test('a difference is a line, and equal policies have none', () => {
+  const route = { method: 'GET', host: null, path: '/a', permission: 'a:read', roles: [] }
+  const one: PolicyView = {
+    ...{ publicUrl: '', issuers: [], features: [], hasAuditStore: false },
+    roles: [{ name: 'reader', permissions: ['a:read', 'b:read'] }],
+    routes: [{ ...route, limits: [] }],
+    limits: [{ name: 'standard', limit: 10, windowSeconds: 60 }],
+  }
+  const two: PolicyView = {
+    ...one,
+    features: ['openapi'],
+    roles: [{ name: 'reader', permissions: ['a:read', 'c:read'] }],
+    routes: [
+      { ...route, permission: null, limits: ['standard'] },
+      { ...route, path: '/b', limits: [] },
+    ],
+    limits: [{ name: 'standard', limit: 20, windowSeconds: 60 }],
+  }
+  expect(diffPolicies(one, one)).toEqual([])
+  expect(diffPolicies(one, two)).toEqual([
+    'route GET /a: anonymous, standard, was a:read',
+    'route GET /b is new: a:read',
+    'role reader gains c:read',
+    'role reader loses b:read',
+    'limit standard: 20 in 60 s, was 10 in 60 s',
+    'feature openapi is new',
+  ])
+  expect(diffPolicies(two, one)).toContain('route GET /b is gone')
+})
