@@ -51,6 +51,7 @@ const LONG = [
   'test/cli/deploy/deploy.slow.test.ts',
   'test/cli/operating.slow.test.ts',
   'test/create/middleware.slow.test.ts',
+  'test/create/node.slow.test.ts',
   'test/features/signals/gateways.slow.test.ts',
   'test/runtimes/node/transport-fuzz.slow.test.ts',
   'test/package/consumers.slow.test.ts',

@@ -157,7 +157,7 @@ describe('the structure of the source', () => {
     // `doctor` checks what the gateway needs of Redis.
     shared.push('src/redis/bounded-calls.ts', 'src/redis/rest.ts', 'src/redis/script.ts')
     shared.push('src/redis/connection.ts', 'src/runtimes/node/redis/resp.ts')
-    for (const part of ['audit', 'node', 'server'])
+    for (const part of ['audit', 'node', 'redis', 'server'])
       shared.push(`src/runtimes/node/schemas/${part}-environment.ts`)
     shared.push('src/features/environment.ts')
     // `serve` loads the package of the project, and needs its types.
