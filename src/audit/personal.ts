@@ -43,8 +43,6 @@ export const CHANGE: PersonalGroup = {
   erased: { change: null },
 }
 
-export const PERSONAL_GROUPS: readonly PersonalGroup[] = [CALLER, CHANGE]
-
 /** 256 bits, so that an attacker cannot find the subject by trying all candidates. */
 const SALT_BYTES = 32
 /** Random bytes for many salts cost little more than those for one. */

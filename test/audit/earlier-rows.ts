@@ -7,11 +7,13 @@ import {
 } from '../../src/audit/chain.ts'
 import type { ChainRow } from '../../src/audit/chain-row.ts'
 import { type AuditEvent, lostEvent } from '../../src/audit/event.ts'
-import { newSalt, PERSONAL_GROUPS, type PersonalGroup } from '../../src/audit/personal.ts'
+import { CALLER, CHANGE, newSalt, type PersonalGroup } from '../../src/audit/personal.ts'
 import { type AuditRow, storable } from '../../src/audit/sql/audit-row.ts'
 import type { AuditDatabase } from '../../src/audit/sql/database.ts'
 import { insertRows } from '../../src/audit/sql/insert-rows.ts'
 import { type Digest, sha256 } from '../../src/crypto/sha256.ts'
+
+const PERSONAL_GROUPS: readonly PersonalGroup[] = [CALLER, CHANGE]
 
 /** Returns the columns of an event. */
 const columnsOf = (event: AuditEvent) => ({

@@ -3,9 +3,7 @@ import { Denied } from '../../errors.ts'
 import { requestUrl } from '../../http/request-url.ts'
 import type { Form } from './schema.ts'
 
-/** The path of the endpoint. A proxy that describes a path in the URL appends it. */
-export const DECISION_PATH = '/-/decide'
-
+/** The endpoint is `/-/decide`. A proxy that describes a path in the URL appends it. */
 const ENDPOINT = /^https?:\/\/([^/?#]*)\/-\/decide(\/.*|\?.*)?$/s
 /** RFC 9110 section 9.1. */
 const METHOD = /^[A-Z][A-Z-]{0,31}$/

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { calculateJwkThumbprint, type JWK } from 'jose'
 import { createDpopVerifier, type DpopVerifierOptions } from '../../../src/access/tokens/dpop.ts'
-import type { DpopAlgorithm } from '../../../src/crypto/dpop-algorithms.ts'
+import type { DPOP_ALGORITHMS } from '../../../src/crypto/dpop-algorithms.ts'
 import { Denied } from '../../../src/errors.ts'
 import { createSigner, NOW_MS, NOW_SECONDS } from './signer.ts'
 
@@ -31,7 +31,9 @@ export interface Prover {
   signRaw(header: string | Uint8Array, payload: string | Uint8Array): Promise<string>
 }
 
-export async function createProver(alg: DpopAlgorithm = 'ES256'): Promise<Prover> {
+export async function createProver(
+  alg: (typeof DPOP_ALGORITHMS)[number] = 'ES256',
+): Promise<Prover> {
   const { publicJwk, privateJwk, signRaw } = await createSigner(alg)
   const { kid: _, alg: __, ...jwk } = publicJwk as JsonWebKey & { kid: string }
   return {
