@@ -1,8 +1,8 @@
 /** Truncated and hashed client addresses for the audit trail. */
 import { base64url } from 'jose'
-import { LRUCache } from 'lru-cache'
 import type { WaitUntil } from '../access/principal.ts'
 import { hmacSha256 } from '../crypto/sha256.ts'
+import { createLruMap } from '../isolate/lru-map.ts'
 import type { AuditAddresses } from '../validators/variables.ts'
 import type { AuditEvent, AuditSink } from './event.ts'
 
@@ -40,7 +40,7 @@ export function addressSink(sink: AuditSink, { form, key }: AuditAddresses): Aud
       record: (event, waitUntil) => sink.record(withAddresses(event, truncatedAddress), waitUntil),
     }
   }
-  const hashes = new LRUCache<string, string>({ max: MAX_CACHED_HASHES })
+  const hashes = createLruMap<string, string>({ max: MAX_CACHED_HASHES })
   let hmac: Awaited<ReturnType<typeof hmacSha256>> | undefined
 
   const cached = (address: string) => (address === UNKNOWN ? UNKNOWN : hashes.get(address))

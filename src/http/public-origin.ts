@@ -1,6 +1,6 @@
 /** The scheme, host and port under which a client reaches the gateway. */
 import type { Context } from 'hono'
-import { LRUCache } from 'lru-cache'
+import { createLruMap } from '../isolate/lru-map.ts'
 
 type Scheme = 'http' | 'https'
 
@@ -48,7 +48,7 @@ const normalized = (name: string): string => name.toLowerCase().replace(/\.$/, '
 export function publicOrigins(
   publicUrl: string | undefined,
 ): (url: string, reported?: ReportedOrigin) => PublicOrigin {
-  const known = new LRUCache<string, PublicOrigin>({ max: MAX_CACHED })
+  const known = createLruMap<string, PublicOrigin>({ max: MAX_CACHED })
   const own = publicUrl === undefined ? undefined : new URL(publicUrl)
   const ownScheme = own?.protocol === 'https:' ? 'https' : 'http'
   const ownPort = own?.port || DEFAULT_PORT[ownScheme]

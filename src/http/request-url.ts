@@ -1,13 +1,14 @@
 /** Forms the URL of a request without changing how its path and its query were sent. */
-import { LRUCache } from 'lru-cache'
+
 import { Denied } from '../errors.ts'
+import { createLruMap } from '../isolate/lru-map.ts'
 
 /** A host and a port. Any other `Host` could move the end of the authority in a URL. */
 const HOST = /^(?:[\w.~-]+|\[[\d.:a-f]+\])(?::\d{1,5})?$/i
 /** A name of 253 characters, and a port. */
 const MAX_HOST_CHARS = 259
 /** Most requests have one of a few hosts, so each host is parsed once. */
-const accepted = new LRUCache<string, true>({ max: 100 })
+const accepted = createLruMap<string, true>({ max: 100 })
 
 /** Whether a text is a host that `new URL()` reads: no port above 65535, no IPv4 address of five parts. */
 function isHost(text: string): boolean {

@@ -1,8 +1,8 @@
 /** Determines the client's address from the one header that Cloudflare itself writes. */
 import type { Context } from 'hono'
 import ipaddr from 'ipaddr.js'
-import { LRUCache } from 'lru-cache'
 import { UNKNOWN_ADDRESS } from '../http/address-list.ts'
+import { createLruMap } from '../isolate/lru-map.ts'
 import type { ClientAddressVariables } from './context.ts'
 import { createMiddleware } from './create-middleware.ts'
 import { receivedHeaders } from './request-headers.ts'
@@ -51,7 +51,7 @@ export const connectingAddress = (c: Context): string | undefined =>
  * ```
  */
 export const clientAddress = ({ addressOf = connectingAddress }: ClientAddressOptions = {}) => {
-  const groups = new LRUCache<string, string>({ max: MAX_CACHED_ADDRESSES })
+  const groups = createLruMap<string, string>({ max: MAX_CACHED_ADDRESSES })
 
   function normalizeAddress(connecting: string | undefined): string {
     if (connecting === undefined) return UNKNOWN_ADDRESS

@@ -1,6 +1,5 @@
 /** The `throttle` stage: limits the failed credential checks of each client address. */
 import type { Context } from 'hono'
-import { LRUCache } from 'lru-cache'
 import type {
   AuthenticationFailures,
   RunningCheck,
@@ -12,6 +11,7 @@ import type { TokenSources } from '../access/tokens/token-sources.ts'
 import { reasonOfDenial } from '../audit/reason.ts'
 import { Denied, Unavailable } from '../errors.ts'
 import { createInFlightCount } from '../isolate/in-flight.ts'
+import { createLruMap } from '../isolate/lru-map.ts'
 import { sleep } from '../isolate/timers.ts'
 import type { Denial } from '../problems/reasons.ts'
 import {
@@ -102,7 +102,7 @@ export const throttle = ({
   }
   const waiting = createInFlightCount(WAITING_SLOT_MS)
   /** Signers of refused credentials whose text does not name them. */
-  const refusedSigners = new LRUCache<string, Signer>({
+  const refusedSigners = createLruMap<string, Signer>({
     maxSize: MAX_REFUSED_CHARS,
     sizeCalculation: (_signer, text) => text.length,
   })
@@ -146,7 +146,7 @@ export const throttle = ({
     const signer = signerOfRefused(error.denial, c.get('portcullis.principal'))
     failures.record(address, waitUntilOf(c), signer)
     const credential = signer && credentialIn(header)
-    if (credential !== undefined && credential.kind !== 'jwt')
+    if (signer !== undefined && credential !== undefined && credential.kind !== 'jwt')
       refusedSigners.set(credential.text, signer)
   }
 

@@ -1,7 +1,8 @@
 /** Throttles addresses that sent too many bad credentials: their next ones are not verified. */
-import { LRUCache } from 'lru-cache'
+
 import { UNKNOWN_ADDRESS } from '../../http/address-list.ts'
 import { createInFlightCount, FULL, type InFlightCount } from '../../isolate/in-flight.ts'
+import { createLruMap } from '../../isolate/lru-map.ts'
 import { createWriteBudget } from '../../isolate/write-budget.ts'
 import { secondsUntil } from '../../problems/retry-after.ts'
 import type { Mode } from '../../validators/mode.ts'
@@ -114,12 +115,12 @@ export function createAuthenticationFailures({
   isExempt = () => false,
   maxAddresses = MAX_ADDRESSES,
 }: AuthenticationFailuresOptions): AuthenticationFailures {
-  const windows = new LRUCache<string, Window>({ max: maxAddresses })
-  const signerWindows = new LRUCache<string, Window>({ max: maxAddresses })
+  const windows = createLruMap<string, Window>({ max: maxAddresses })
+  const signerWindows = createLruMap<string, Window>({ max: maxAddresses })
   /** Until when tokens of at least one signer are refused, in milliseconds, by address. */
-  const signersRefusedUntilMs = new LRUCache<string, number>({ max: maxAddresses })
+  const signersRefusedUntilMs = createLruMap<string, number>({ max: maxAddresses })
   /** Checks in progress by address, without those that have failed. */
-  const checks = new LRUCache<string, InFlightCount>({ max: maxAddresses })
+  const checks = createLruMap<string, InFlightCount>({ max: maxAddresses })
   const mayWrite = createWriteBudget(MAX_FAILURE_WRITES_PER_SECOND, now)
 
   const isUncounted = (address: string) => address === UNKNOWN_ADDRESS || isExempt(address)

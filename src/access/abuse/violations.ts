@@ -1,6 +1,7 @@
 /** Counts the violations of an address or subject, which lead to automatic bans. */
-import { LRUCache } from 'lru-cache'
+
 import { isSharedAddress } from '../../http/address-list.ts'
+import { createLruMap } from '../../isolate/lru-map.ts'
 import { createWriteBudget } from '../../isolate/write-budget.ts'
 import { secondsUntil } from '../../problems/retry-after.ts'
 import type { Mode } from '../../validators/mode.ts'
@@ -127,8 +128,8 @@ export function createViolations({
 }: ViolationsOptions): Violations {
   const mayWrite = createWriteBudget(MAX_WRITES_PER_SECOND, now)
   /** Until when refusals by limits are not written, by offender. */
-  const quietUntilMs = new LRUCache<string, number>({ max })
-  const banned = new LRUCache<string, KnownBan>({ max })
+  const quietUntilMs = createLruMap<string, number>({ max })
+  const banned = createLruMap<string, KnownBan>({ max })
 
   function learn(address: string, seconds: number): void {
     if (rule.mode === 'observe' || isExempt(address)) return

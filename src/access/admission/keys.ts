@@ -1,5 +1,5 @@
 /** Storage keys of a request, derived once per principal and address. */
-import { LRUCache } from 'lru-cache'
+import { createLruMap } from '../../isolate/lru-map.ts'
 import type { RedisKeys } from '../../redis/keys.ts'
 import { addressBanKeys, type BanKey, listSubjectBans, observedBan } from '../abuse/ban.ts'
 import type { Principal } from '../principal.ts'
@@ -66,7 +66,7 @@ export function createKeyCache(
   isUnverified?: boolean,
 ) => RequestKeys | Promise<RequestKeys> {
   const principals = new WeakMap<Principal, PrincipalKeys>()
-  const addresses = new LRUCache<string, AddressKeys>({ max })
+  const addresses = createLruMap<string, AddressKeys>({ max })
 
   async function derive(
     principal: Principal | null,

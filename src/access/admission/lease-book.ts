@@ -1,6 +1,7 @@
 /** The units that an isolate holds of all windows. No I/O, no clock. See docs/decisions/0037. */
-import { LRUCache } from 'lru-cache'
+
 import { Unavailable } from '../../errors.ts'
+import { createLruMap } from '../../isolate/lru-map.ts'
 import { LeaseAccount, type LeasedRule } from './lease-account.ts'
 import type { LimitRequest, LimitRule, RateLimit } from './limit.ts'
 import type { AdmissionFacts } from './store.ts'
@@ -27,7 +28,7 @@ export function createLeaseBook(
   tally: LeaseTally = { granted: 0, returned: 0 },
   maxAccounts = MAX_ACCOUNTS,
 ) {
-  const entries = new LRUCache<string, Entry>({ max: maxAccounts })
+  const entries = createLruMap<string, Entry>({ max: maxAccounts })
 
   /** Undefined: the policy allows no lease. */
   function findEntry({ rule, key }: LimitRequest): Entry | undefined {

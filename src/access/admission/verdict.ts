@@ -1,6 +1,6 @@
 /** Turns the store's answer into a decision, and caches refusals in the isolate. */
-import { LRUCache } from 'lru-cache'
 import { Unavailable } from '../../errors.ts'
+import { createLruMap } from '../../isolate/lru-map.ts'
 import { newTally, type Tally } from '../../isolate/tally.ts'
 import type { RevokedBy } from '../../problems/checks.ts'
 import type { Denial } from '../../problems/reasons.ts'
@@ -80,9 +80,9 @@ export function createRefusals(
   max = MAX_REFUSALS,
 ): Refusals {
   return {
-    revoked: new LRUCache<string, Refusal<RevokedBy>>({ max }),
-    exhausted: new LRUCache<string, Refusal<RateLimit>>({ max }),
-    usedProofs: new LRUCache<string, number>({ max }),
+    revoked: createLruMap<string, Refusal<RevokedBy>>({ max }),
+    exhausted: createLruMap<string, Refusal<RateLimit>>({ max }),
+    usedProofs: createLruMap<string, number>({ max }),
     tallies,
   }
 }

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLruMap } from '../../isolate/lru-map.ts'
 import { newTally, type Tally } from '../../isolate/tally.ts'
 import type { RelationAnswer, RelationDecision, RelationQuery } from './decision-point.ts'
 import { queryKey } from './rule.ts'
@@ -46,7 +46,7 @@ export function createRelationCache({
   maxEntries,
   tally = newTally(),
 }: RelationCacheOptions): RelationCache {
-  const entries = new LRUCache<string, Entry>({
+  const entries = createLruMap<string, Entry>({
     max: maxEntries,
     maxSize: maxEntries * CHARS_PER_ENTRY,
     sizeCalculation: (_, key) => key.length,

@@ -1,7 +1,7 @@
 import { calculateJwkThumbprint, type JWK } from 'jose'
-import { LRUCache } from 'lru-cache'
 import { sha256 } from '../../crypto/sha256.ts'
 import { Denied, Misconfigured } from '../../errors.ts'
+import { createLruMap } from '../../isolate/lru-map.ts'
 import type { Check } from '../../problems/checks.ts'
 import { mistakeAt } from '../../problems/mistake.ts'
 import { type DpopClaims, dpopClaims, dpopHeader } from '../../validators/dpop.ts'
@@ -195,7 +195,7 @@ const MAX_KEPT_CHARS = 1_536
  * Results of verification are NOT cached.
  */
 export function createProofKeys() {
-  const kept = new LRUCache<string, ProofKey>({ max: MAX_KEYS })
+  const kept = createLruMap<string, ProofKey>({ max: MAX_KEYS })
   return {
     /** Returns the key of a proof. Throws `Denied`. Does NOT verify the signature. */
     async find(proof: string): Promise<ProofKey> {

@@ -1,5 +1,5 @@
 /** The isolate's cache of references: opaque tokens and API keys that the store has resolved. */
-import { LRUCache } from 'lru-cache'
+import { createLruMap } from '../../isolate/lru-map.ts'
 import { countEviction, newTally, type Tally } from '../../isolate/tally.ts'
 import type { Principal } from '../principal.ts'
 import { toleranceSeconds } from './reference.ts'
@@ -39,7 +39,7 @@ export function createReferences({
   maxCachedBytes = DEFAULT_CACHED_REFERENCE_BYTES,
   tally = newTally(),
 }: ReferencesOptions): References {
-  const entries = new LRUCache<string, { readonly principal: Principal } & CachedUntil>({
+  const entries = createLruMap<string, { readonly principal: Principal } & CachedUntil>({
     maxSize: maxCachedBytes,
     // The length of a reference does not say how much memory its principal needs.
     sizeCalculation: ({ principal }) => cachedBytes(JSON.stringify(principal).length),

@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache'
 import { Denied, Misconfigured } from '../../errors.ts'
+import { createLruMap } from '../../isolate/lru-map.ts'
 import { countEviction, newTally, type Tally } from '../../isolate/tally.ts'
 import { callOf } from '../../validators/introspection.ts'
 import type { IssuerConfig } from '../../validators/issuer.ts'
@@ -189,10 +189,7 @@ export function cachedBytes(characters: number): number {
   return ENTRY_BYTES + BYTES_PER_CHARACTER * characters
 }
 
-/**
- * The part of an LRU cache that {@link dropEnded} uses. Declarations of the package must not name
- * `lru-cache`: its own need the types of Node.
- */
+/** The part of an LRU cache that {@link dropEnded} uses. */
 interface EntriesByUse<Entry> {
   /** The keys, the least recently used one first. */
   rkeys(): Iterator<string, unknown>
@@ -237,7 +234,7 @@ export function createTokenCache(
   maxBytes: number = DEFAULT_CACHED_TOKEN_BYTES,
   tally = newTally(),
 ) {
-  const entries = new LRUCache<string, Verified & CachedUntil>({
+  const entries = createLruMap<string, Verified & CachedUntil>({
     maxSize: maxBytes,
     // What introspection says of a token is not in its text.
     sizeCalculation: ({ key, principal }, token) =>

@@ -1,5 +1,5 @@
 /** Verifies tokens by calls to their issuer: one for each token at a time, with a deadline. */
-import { LRUCache } from 'lru-cache'
+
 import type { Principal, WaitUntil } from '../../access/principal.ts'
 import { principalFrom } from '../../access/tokens/claims.ts'
 import type { Locator } from '../../access/tokens/discovery.ts'
@@ -13,6 +13,7 @@ import { Denied, Unavailable } from '../../errors.ts'
 import type { Breakers } from '../../isolate/breakers.ts'
 import { createCircuitBreaker } from '../../isolate/circuit-breaker.ts'
 import { createInFlightCount, FULL } from '../../isolate/in-flight.ts'
+import { createLruMap } from '../../isolate/lru-map.ts'
 import { createSharedReading } from '../../isolate/shared-reading.ts'
 import { copyOfFailure, createSingleFlight, type Flight } from '../../isolate/single-flight.ts'
 import type { Denial } from '../../problems/reasons.ts'
@@ -95,7 +96,7 @@ export function createIssuerCall({
   })
   // Keyed by the text of the token, as verified tokens are: between a miss of that cache and a look
   // here, nothing waits, so that no second call begins.
-  const refused = new LRUCache<string, Remembered>({
+  const refused = createLruMap<string, Remembered>({
     maxSize: MAX_REFUSED_BYTES,
     sizeCalculation: (_refusal, token) => REFUSED_ENTRY_BYTES + 2 * token.length,
   })

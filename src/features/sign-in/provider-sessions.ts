@@ -1,9 +1,10 @@
 /** Keeps sessions in step with the provider: its refreshed tokens, and its logouts. */
-import { LRUCache } from 'lru-cache'
+
 import type { Principal } from '../../access/principal.ts'
 import { REVOCATION_MARGIN_SECONDS, type Revocations } from '../../access/revocation/revocation.ts'
 import { sha256 } from '../../crypto/sha256.ts'
 import { Denied } from '../../errors.ts'
+import { createLruMap } from '../../isolate/lru-map.ts'
 import type { LogoutToken } from './logout-token.ts'
 import type { Provider, ProviderTokens } from './provider.ts'
 import { signInRefused } from './refused.ts'
@@ -48,7 +49,7 @@ export function createProviderSessions({
   now,
 }: ProviderSessionsOptions): ProviderSessions {
   /** When this isolate next looks whether a session needs a refresh, in milliseconds. */
-  const nextLookMs = new LRUCache<string, number>({ max: MAX_REFRESHES })
+  const nextLookMs = createLruMap<string, number>({ max: MAX_REFRESHES })
   const nowSeconds = () => Math.floor(now() / 1000)
 
   return {

@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache'
 import type { Verdict } from '../../inspection/judge.ts'
+import { createLruMap } from '../../isolate/lru-map.ts'
 import { newTally } from '../../isolate/tally.ts'
 
 /** Room for about ten thousand short texts. An isolate has 128 MB. */
@@ -18,7 +18,7 @@ export type VerdictCache = ReturnType<typeof createVerdictCache>
  * its own texts only causes other texts to be scanned again.
  */
 export function createVerdictCache(maxBytes: number = DEFAULT_VERDICT_BYTES) {
-  const verdicts = new LRUCache<string, Verdict>({
+  const verdicts = createLruMap<string, Verdict>({
     maxSize: maxBytes,
     sizeCalculation: (_verdict, text) => ENTRY_BYTES + BYTES_PER_CHARACTER * text.length,
   })

@@ -2,8 +2,9 @@
  * Client ID Metadata Documents (draft-ietf-oauth-client-id-metadata-document): the client id is the
  * URL of a document that describes the client.
  */
-import { LRUCache } from 'lru-cache'
+
 import { BodyRefused, boundedText } from '../../../http/bounded-text.ts'
+import { createLruMap } from '../../../isolate/lru-map.ts'
 import type { DocumentCheck } from '../../../problems/checks.ts'
 import type { Client } from '../../authorization-server/client.ts'
 import { readClientMetadata } from './client-metadata.ts'
@@ -42,7 +43,7 @@ const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json[ \t]*(?:;|$)/i
  */
 export function createClientDocuments(options: ClientDocumentsOptions) {
   const { hosts, publicUrl, now } = options
-  const documents = new LRUCache<string, { described: Described; untilMs: number }>({
+  const documents = createLruMap<string, { described: Described; untilMs: number }>({
     max: MAX_DOCUMENTS,
   })
 
