@@ -20,6 +20,7 @@ export const PAGES: readonly Pages[] = [
       'deploy',
       'node',
       'self-hosting',
+      'several-gateways',
       'redis-cluster',
     ],
   },

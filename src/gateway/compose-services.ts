@@ -194,6 +194,7 @@ export function composeServices(
     streams: runtime.streams,
     sharedSecret,
     breakers,
+    policyDigest: runtime.policyDigest,
     metrics: { text: metrics.text, metricsAccess: config.metricsAccess },
     checks: [
       { name: 'redis', check: () => requireWrites(redis) },

@@ -77,6 +77,8 @@ export interface Core extends GuardServices {
   /** Gateways with the same signing keys share it. Undefined without signing keys. */
   readonly sharedSecret: string | undefined
   readonly breakers: Breakers
+  /** See `HealthOptions`. */
+  readonly policyDigest?: string | undefined
   readonly metrics: Pick<MetricsServices, 'text'> & Pick<Config, 'metricsAccess'>
   readonly checks: readonly ReadinessCheck[]
   /** Returns the number of responses in progress. Default: they are not counted, as on Workers. */

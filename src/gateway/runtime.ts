@@ -30,6 +30,8 @@ export interface Runtime {
   readonly keySetCache?: KeySetCache | undefined
   /** Default: none. */
   readonly gauges?: OwnGauges | undefined
+  /** The SHA-256 of the policy's files, for `/-/readyz`. Default: it is not known. */
+  readonly policyDigest?: string | undefined
   redis(config: Config['redis']): ConnectRedis
   origin(options: OriginOptions): Origin
   /**

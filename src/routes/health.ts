@@ -20,6 +20,8 @@ export interface HealthOptions {
   readonly checks: readonly ReadinessCheck[]
   /** The circuit breakers of this isolate. Default none. */
   readonly breakers?: { readonly list: readonly Breaker[] }
+  /** The SHA-256 of the policy's files. Default: `readyz` does not name it. */
+  readonly policyDigest?: string | undefined
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
@@ -36,9 +38,10 @@ const RETRY_AFTER_SECONDS = 5
  * Creates `GET /healthz` and `GET /readyz`. `healthz` is 200 while the Worker runs, and makes no
  * call. `readyz` is 200 if every check passes, and 503 with the names of those that fail; it never
  * says why. An isolate runs the checks at most once a second and one run at a time, however many
- * requests call `readyz`. The states of breakers do not decide readiness.
+ * requests call `readyz`. The states of breakers do not decide readiness. `readyz` names the policy,
+ * so that a rollout can wait until every gateway uses it.
  */
-export function healthRoutes({ checks, breakers, now }: HealthOptions): Hono {
+export function healthRoutes({ checks, breakers, policyDigest, now }: HealthOptions): Hono {
   /** Returns the names of the checks that failed; never rejects. */
   async function run(waitUntil: WaitUntil): Promise<readonly string[]> {
     const results = await Promise.allSettled(
@@ -64,6 +67,7 @@ export function healthRoutes({ checks, breakers, now }: HealthOptions): Hono {
         status: failed.length === 0 ? 'ready' : 'unready',
         checks: Object.fromEntries(states),
         breakers: summarizeStates(breakers?.list ?? []),
+        ...(policyDigest !== undefined && { policy: policyDigest }),
       }
       return failed.length === 0
         ? c.json(body, 200, NO_STORE)

@@ -28,7 +28,7 @@ import { serverSettings } from './schemas/server-environment.ts'
 
 export interface ServeOptions {
   readonly policy: Policy
-  /** The SHA-256 of the policy's files, for metrics and the audit trail. Default: it is not known. */
+  /** The SHA-256 of the policy's files, for metrics, `/-/readyz` and the audit trail. Default: it is not known. */
   readonly policyDigest?: string | undefined
   /** The variables of `docs/configuration.md`. Default `process.env`. */
   readonly env?: Variables | undefined
@@ -284,6 +284,7 @@ function composed({
     const services = composeServices(environment, policy, {
       ...runtime,
       gauges,
+      policyDigest: digest,
       sleep,
       decided,
       ...(writeEvent && { writeEvent }),
