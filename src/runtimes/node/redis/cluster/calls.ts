@@ -84,13 +84,17 @@ export function clusterCalls(
   }
 
   return ({ slot, prefix, isWriter }) => {
-    /** Sends commands to one node, and reports to its circuit breaker what became of them. */
+    /**
+     * Sends commands to the node of the route, and reports to its circuit breaker what became of them. A
+     * master that lost its slots during a silence was sent nothing: the new owner is sent the commands.
+     */
     function exchange(
-      { node, breaker, entry }: Hop,
+      route: Route,
       commands: readonly RedisCommand[],
       deadline: Deadline,
       options: SendOptions,
     ): Promise<readonly RedisReply[]> {
+      const { node, breaker, entry } = route.hop
       return new Promise((resolve, reject) => {
         deadline.onExpiry = (reason) => {
           breaker?.failed(entry, 'timeout')
@@ -106,14 +110,30 @@ export function clusterCalls(
             resolve(replies)
           },
           (cause) => {
-            if (!deadline.isExpired && !(cause instanceof LostSlots)) {
-              breaker?.failed(entry, faultOf(cause))
-              router.suspect()
+            if (deadline.isExpired) return
+            const next = cause instanceof LostSlots ? router.ownerOf(slot) : undefined
+            if (next !== undefined && next !== node) {
+              resolve(toOwner(next, route, commands, deadline, options))
+              return
             }
+            breaker?.failed(entry, faultOf(cause))
+            router.suspect()
             reject(cause)
           },
         )
       })
+    }
+
+    /** Throws if the circuit breaker of the owner is open. */
+    async function toOwner(
+      owner: ClusterNode,
+      route: Route,
+      commands: readonly RedisCommand[],
+      deadline: Deadline,
+      options: SendOptions,
+    ): Promise<readonly RedisReply[]> {
+      route.hop = hopTo(owner)
+      return exchange(route, commands, deadline, options)
     }
 
     /** Finds the owner of the slot. The general circuit breaker counts failures to find one. */
@@ -125,25 +145,6 @@ export function clusterCalls(
       } catch (cause) {
         breaker?.failed(entry, faultOf(cause))
         throw cause
-      }
-    }
-
-    /** As `exchange`. A master that lost its slots during a silence was sent nothing: asks the new one. */
-    async function exchangeWithOwner(
-      route: Route,
-      commands: readonly RedisCommand[],
-      deadline: Deadline,
-      options: SendOptions,
-    ): Promise<readonly RedisReply[]> {
-      for (;;) {
-        try {
-          return await exchange(route.hop, commands, deadline, options)
-        } catch (cause) {
-          const next = router.ownerOf(slot)
-          const isSame = next === undefined || next === route.hop.node
-          if (!(cause instanceof LostSlots) || isSame) throw cause
-          route.hop = hopTo(next)
-        }
       }
     }
 
@@ -179,7 +180,7 @@ export function clusterCalls(
           return isAsking ? [ASKING, command] : [command]
         })
         if (options.over !== undefined) options.over.socket = undefined
-        const later = await exchangeWithOwner(route, again, deadline, options)
+        const later = await exchange(route, again, deadline, options)
         for (const [index, at] of pending.entries()) {
           const reply = later[isAsking ? 2 * index + 1 : index]
           if (reply !== undefined) all[at] = reply
@@ -197,7 +198,7 @@ export function clusterCalls(
       const deadline = boundsOf(owner).deadlines.start()
       try {
         const route = { hop: first ?? hopTo(await found(deadline, entry)) }
-        let replies = await exchangeWithOwner(route, commands, deadline, options)
+        let replies = await exchange(route, commands, deadline, options)
         if (!isBound && replies.some(isError))
           replies = await follow(route, commands, replies, deadline, options)
         deadline.end(true)
