@@ -151,7 +151,7 @@ export function composeServices(
   const forRelations = { ...calling, redis, tally: metrics.memories.relations }
   const relations = findFirst(all, (feature) => feature.relations?.(config, forRelations))
   const guards = guardServices({
-    stores: redisStores(clients, relations?.check, now),
+    stores: redisStores(clients, relations?.check, now, runtime.admissionStore),
     policy,
     maxCachedBytes: Math.ceil((policy.tokenCacheBytes * 2) / 3),
     issuers: config.issuers,
@@ -235,6 +235,7 @@ export function composeServices(
     policy,
     redis,
     relationCheck: relations?.check,
+    admissionStore: runtime.admissionStore,
     auditDb,
     spanTally: metrics.spans,
     counter: metrics.counter,

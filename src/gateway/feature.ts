@@ -1,4 +1,5 @@
 /** The one port of opt-in features. Nothing in a gateway knows a feature by its name. */
+
 import type { ExecutionContext, Hono, MiddlewareHandler } from 'hono'
 import type { WaitUntil } from '../access/principal.ts'
 import type { RelationChecker } from '../access/relations/checker.ts'
@@ -21,6 +22,7 @@ import type { Operation } from '../routes/operation.ts'
 import type { Config, EnvironmentCheck, FeatureVariables } from '../validators/environment.ts'
 import type { ListedFeature } from '../validators/feature.ts'
 import type { ConnectedOrigin, Connections, Core } from './core.ts'
+import type { Runtime } from './runtime.ts'
 
 /**
  * A feature that a policy imports, in its list `features` or through one of its fields. Every member
@@ -91,6 +93,8 @@ export interface FeatureParts extends Core, CallParts {
   readonly redis: RedisConnection
   /** Of relations that Redis decides. */
   readonly relationCheck: RelationCheck | undefined
+  /** See `Runtime`. */
+  readonly admissionStore?: Runtime['admissionStore'] | undefined
   readonly auditDb: AuditDatabase | undefined
   readonly spanTally: SpanTally
   /** Returns the function that adds to a series of a metric that the feature declares. */

@@ -68,9 +68,10 @@ export function redisStores(
   clients: RedisClients,
   relationCheck: RelationCheck | undefined,
   now: () => number,
+  createStore = createRedisAdmissionStore,
 ): GuardStores {
   return {
-    admission: createRedisAdmissionStore(clients.redis, relationCheck),
+    admission: createStore(clients.redis, relationCheck),
     ...redisCounters(clients, now),
   }
 }

@@ -1,5 +1,6 @@
 /** What differs between runtimes: the connections to Redis and to the origin, and the client's address. */
 import type { Context } from 'hono'
+import type { createRedisAdmissionStore } from '../access/admission/redis/store.ts'
 import type { KeySetCache } from '../access/tokens/key-set-source.ts'
 import type { BatchingSinkOptions } from '../audit/batching-sink.ts'
 import type { AuditEvent, AuditSink } from '../audit/event.ts'
@@ -33,6 +34,8 @@ export interface Runtime {
   /** The SHA-256 of the policy's files, for `/-/readyz`. Default: it is not known. */
   readonly policyDigest?: string | undefined
   redis(config: Config['redis']): ConnectRedis
+  /** Creates the store of admission for a connection with lanes. Default: the store of one server. */
+  readonly admissionStore?: typeof createRedisAdmissionStore
   origin(options: OriginOptions): Origin
   /**
    * Returns the address of the client, or undefined if it is unknown. It must be one that the client cannot choose:

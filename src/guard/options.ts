@@ -1,5 +1,6 @@
 /** The options of `portcullis()`. */
 import type { AbuseDefinition } from '../access/abuse/definition.ts'
+import type { createRedisCallerStore } from '../access/admission/redis/store.ts'
 import type { Revocations } from '../access/revocation/revocation.ts'
 import type { AuditSink } from '../audit/event.ts'
 import type { GuardStores } from '../gateway/guard-services.ts'
@@ -43,7 +44,11 @@ export interface RedisOptions {
  * a deadline.
  */
 export type RedisClient = Pick<RedisConnection, 'send'> &
-  Partial<RedisConnection> & { readonly connect?: ConnectRedis }
+  Partial<RedisConnection> & {
+    readonly connect?: ConnectRedis
+    /** Creates the store of callers. Default: the store of one server. */
+    readonly admissionStore?: typeof createRedisCallerStore
+  }
 
 /** Port: stores without Redis, for tests: `memoryStore()` from `portcullis/testing`. */
 export interface StoresInMemory {

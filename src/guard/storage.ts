@@ -38,8 +38,9 @@ export function connectStorage({ redis: given }: Pick<GuardOptions, 'redis'>): S
         now,
       })
   const { redis } = clients
+  const { admissionStore: createStore = createRedisCallerStore } = given as RedisClient
   return {
-    stores: { admission: createRedisCallerStore(redis), ...redisCounters(clients, now) },
+    stores: { admission: createStore(redis), ...redisCounters(clients, now) },
     revocations: createRevocations(redis, now),
     watch,
     hasFeed: true,

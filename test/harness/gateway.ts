@@ -13,6 +13,7 @@ import { serve } from '../../src/runtimes/node/index.ts'
 import { startWorkerd } from '../origin/workerd.ts'
 import { startHttpServer } from './http-server.ts'
 import { createKey, ISSUER, mint, type TestKey, type TokenOptions } from './issuer.ts'
+import { lanesOfRun, portsOfLanes } from './lanes.ts'
 import { freePort, ROOT, type Running, run } from './process.ts'
 import { redisVars, startTestRedis } from './redis.ts'
 
@@ -102,6 +103,7 @@ export async function startGateway(options: GatewayOptions = {}) {
     ...options.variables,
   }
   const events: AuditEvent[] = []
+  const laned = lanesOfRun > 0 ? portsOfLanes(lanesOfRun) : {}
 
   /** Creates an isolate: it shares Redis, the origin and the environment with the others. */
   function isolate(
@@ -111,7 +113,7 @@ export async function startGateway(options: GatewayOptions = {}) {
   ): Gateway {
     if (own === undefined) throw new Error('an isolate needs a policy')
     const env = { ...environment, ...options.bindings, ...bindings } as GatewayEnv
-    const services = composeServices(env, own, { ...WORKERS, ...ports })
+    const services = composeServices(env, own, { ...WORKERS, ...laned, ...ports })
     const auditSink = { record: (event: AuditEvent) => void sink.push(event) }
     return createGateway({ ...services, auditSink, ...replaced }, own)
   }

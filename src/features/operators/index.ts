@@ -123,7 +123,8 @@ function createContext(parts: FeatureParts, endedSeconds: number): AdminContext 
     authorizer,
     admitAgain: createReadmission({ admission, strict: true }),
     explain(explained) {
-      const store = createRedisAdmissionStore(redis, relationCheck)
+      const { admissionStore: createStore = createRedisAdmissionStore } = parts
+      const store = createStore(redis, relationCheck)
       const signs = config.signingKeys !== undefined
       const { contributions } = parts.contributed()
       return createExplainer({ core: parts, contributions, policy, store, signs })(explained)

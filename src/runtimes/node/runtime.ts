@@ -1,5 +1,6 @@
 /** The runtime of a gateway on Node. */
 import { setTimeout as wait } from 'node:timers/promises'
+import { createLaneAdmissionStore } from '../../access/admission/redis/lane-store.ts'
 import { OVERFLOW_TIMEOUT_MS } from '../../audit/queue/audit-queue.ts'
 import { type Runtime, WORKERS } from '../../gateway/runtime.ts'
 import { watchedResponse } from '../../streams/watched-response.ts'
@@ -62,6 +63,7 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
       trail.connect(connect({ timeoutMs: OVERFLOW_TIMEOUT_MS }))
       return connect
     },
+    admissionStore: createLaneAdmissionStore,
     origin({ url = '' }) {
       // A reload keeps the connections. Those to an origin that no policy uses end after some seconds.
       const origin = origins.get(url) ?? createNodeOrigin({ url })

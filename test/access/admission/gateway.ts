@@ -8,6 +8,7 @@ import { createGateway } from '../../../src/gateway/create-gateway.ts'
 import { WORKERS } from '../../../src/gateway/runtime.ts'
 import type { definePolicy } from '../../../src/policy/policy.ts'
 import { AUDIENCE, ISSUER, type TestKey } from '../../harness/issuer.ts'
+import { lanesOfRun, portsOfLanes } from '../../harness/lanes.ts'
 import { redisVars, type TestRedis } from '../../harness/redis.ts'
 
 export const PUBLIC_URL = 'https://gateway.test'
@@ -52,7 +53,7 @@ export function wholeGateway({
       ]),
     },
     policy,
-    WORKERS,
+    { ...WORKERS, ...(lanesOfRun > 0 && portsOfLanes(lanesOfRun)) },
   )
   const events: AuditEvent[] = []
   const auditSink = { record: (event: AuditEvent) => void events.push(event) }

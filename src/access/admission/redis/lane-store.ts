@@ -1,9 +1,10 @@
 /** Answers an admission query over the lanes of a cluster, in one round of parallel calls. */
 import { Unavailable } from '../../../errors.ts'
 import type { RedisConnection, UsedSocket } from '../../../redis/connection.ts'
-import { type ClusterConnection, laneOf } from '../../../redis/lanes.ts'
+import type { ClusterConnection } from '../../../redis/lanes.ts'
 import { scriptResult } from '../../../redis/script.ts'
 import type { RelationCheck } from '../../relations/redis/check.ts'
+import { laneOfTenant } from '../../relations/redis/keys.ts'
 import type { FeedCursor, FeedReply } from '../../revocation/feed.ts'
 import { FEED_SCRIPT, feedCommand, readFeedReply } from '../../revocation/redis/feed.ts'
 import type { AdmissionFacts, AdmissionQuery, AdmissionStore, CallerKeys } from '../store.ts'
@@ -174,8 +175,7 @@ async function checkRelation(
 ): Promise<AdmissionFacts['relation']> {
   if (relations === undefined)
     throw new TypeError('consult: createUpstashAdmissionStore() needs the check of relations')
-  const { tenant } = query
-  const lane = tenant === null ? connection : laneOf(connection, tenant)
+  const lane = laneOfTenant(connection, query.tenant)
   const command = await relations.command(lane.keys, query)
   try {
     const [reply] = await lane.send([command])

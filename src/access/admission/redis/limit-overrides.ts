@@ -1,8 +1,10 @@
 /** Operator controls of one window of a limit: override the limit, or reset the count. */
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { LIMIT_OVERRIDE_SUFFIX, type RedisKeys, recordKeys } from '../../../redis/keys.ts'
+import { allLanes } from '../../../redis/lanes.ts'
 import { createOwners } from '../../../redis/owners.ts'
 import { sendCommand } from '../../../redis/reply.ts'
+import { writeFacts } from '../../revocation/redis/facts.ts'
 import { type LimitControls, type OverrideList, overrideSchema } from '../limit-override.ts'
 
 /** Returns the key of a window's override. The value is the number of requests. */
@@ -25,17 +27,27 @@ export function createLimitControls(
           throw new RangeError(`limit override: needs integers above 0, not ${number}`)
       }
       const life = ttlSeconds === undefined ? [] : ['EX', ttlSeconds]
-      await sendCommand(redis, ['SET', overrideKey(keys, key), requests, ...life])
+      const name = overrideKey(keys, key)
+      await writeFacts(redis, [{ key: name }], now, (control) =>
+        sendCommand(control, ['SET', name, requests, ...life]),
+      )
     },
     async lift(key) {
-      await sendCommand(redis, ['DEL', overrideKey(keys, key)])
+      const name = overrideKey(keys, key)
+      await writeFacts(redis, [{ key: name }], now, (control) =>
+        sendCommand(control, ['DEL', name]),
+      )
     },
     async reset({ key, windowSeconds }) {
       const current = Math.floor(now() / (windowSeconds * 1000))
       // Include the next window: an isolate with a fast clock may have begun it.
       const numbers = [current - 1, current, current + 1]
-      const counters = numbers.map((number) => `${counterName(keys, key)}:${number}`)
-      await sendCommand(redis, ['DEL', counterName(keys, key), ...counters])
+      // The party of the window may be in any lane.
+      const calls = allLanes(redis).map((lane) => {
+        const counters = numbers.map((number) => `${counterName(lane.keys, key)}:${number}`)
+        return sendCommand(lane, ['DEL', counterName(lane.keys, key), ...counters])
+      })
+      await Promise.all(calls)
     },
   }
 }
@@ -50,4 +62,12 @@ export const createOverrideList = (redis: RedisConnection, now: () => number): O
     now,
     keyOf: (window) => overrideKey(redis.keys, window),
     settingOf: ({ requests }) => requests,
+    // The party of a window may be in any lane.
+    write: (_, keys, run) =>
+      writeFacts(
+        redis,
+        keys.map((key) => ({ key })),
+        now,
+        run,
+      ),
   })

@@ -15,7 +15,7 @@ import {
   TRACED_RULES,
 } from '../trace.ts'
 import { isTuple } from '../tuple.ts'
-import { deriveRelationKeys, type RelationKeys, versionIn } from './keys.ts'
+import { deriveRelationKeys, laneOfTenant, type RelationKeys, versionIn } from './keys.ts'
 import { relationScript } from './script.ts'
 
 /** Limits of one check. Beyond a limit the check returns `unknown`, not `denied`. */
@@ -58,8 +58,8 @@ export interface RelationCheck {
   ): Promise<ExplainedAnswer>
 }
 
-/** The index of the required version in a command: after its name, the script's and `0`, ARGV[10]. */
-const AT_LEAST = 12
+/** The index of the required version in a command: after its name, the script's and one key, ARGV[10]. */
+const AT_LEAST = 13
 
 /**
  * Creates the check for a model of `compileModel`: one script that contains the model. Throws
@@ -116,7 +116,9 @@ function createCommand(
   return [
     'EVALSHA',
     name,
-    0,
+    // One key names the slot on a cluster.
+    1,
+    version,
     tuples,
     usersets,
     version,
@@ -152,14 +154,16 @@ export function createRedisDecisionPoint(
 ): ExplainingDecisionPoint {
   return {
     async check(query) {
-      const command = await check.command(redis.keys, query)
-      const [reply] = await redis.send([command])
-      return check.answerOf(redis, reply, command)
+      const lane = laneOfTenant(redis, query.tenant)
+      const command = await check.command(lane.keys, query)
+      const [reply] = await lane.send([command])
+      return check.answerOf(lane, reply, command)
     },
     async explain(query) {
-      const command = await check.command(redis.keys, query, { trace: true })
-      const [reply] = await redis.send([command])
-      return check.explanationOf(redis, reply, command)
+      const lane = laneOfTenant(redis, query.tenant)
+      const command = await check.command(lane.keys, query, { trace: true })
+      const [reply] = await lane.send([command])
+      return check.explanationOf(lane, reply, command)
     },
   }
 }

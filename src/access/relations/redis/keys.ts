@@ -1,6 +1,8 @@
 import { Unavailable } from '../../../errors.ts'
+import type { RedisConnection } from '../../../redis/connection.ts'
 import { keyPart } from '../../../redis/key-part.ts'
 import { type RedisKeys, relationKeys } from '../../../redis/keys.ts'
+import { laneOf } from '../../../redis/lanes.ts'
 
 /**
  * Key prefixes of a tenant's relation tuples. The rest of a key is in the written form of tuples. No
@@ -30,6 +32,10 @@ export function deriveRelationKeys(
     ? relationKeys(names, part)
     : part.then((text) => relationKeys(names, text))
 }
+
+/** Returns the lane of a tenant's tuples. Those without a tenant are in the control lane. */
+export const laneOfTenant = (redis: RedisConnection, tenant: string | null): RedisConnection =>
+  tenant === null ? redis : laneOf(redis, tenant)
 
 /**
  * Returns the version, in microseconds since the epoch, in a reply of text: some servers cannot

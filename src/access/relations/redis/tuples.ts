@@ -16,7 +16,7 @@ import {
   type TupleQuery,
 } from '../store.ts'
 import { parseObject, type RelationTuple } from '../tuple.ts'
-import { deriveRelationKeys, type RelationKeys, versionIn } from './keys.ts'
+import { deriveRelationKeys, laneOfTenant, type RelationKeys, versionIn } from './keys.ts'
 import { READ_TUPLES_SCRIPT, WRITE_TUPLES_SCRIPT } from './scripts.generated.ts'
 
 /** In the syntax of `ZRANGEBYLEX`. */
@@ -37,19 +37,23 @@ export function createRelationTuples(
   redis: RedisConnection,
   types: Iterable<string>,
 ): RelationTuples {
-  const once = sentOnce(redis)
   const writeTuples = createScript(WRITE_TUPLES_SCRIPT, { keys: 'derived' })
   const readTuples = createScript(READ_TUPLES_SCRIPT, { keys: 'derived' })
   const allTypes = [...types].sort()
 
-  async function readOfSubject(keys: RelationKeys, subject: string, query: TupleQuery) {
+  async function readOfSubject(
+    lane: RedisConnection,
+    keys: RelationKeys,
+    subject: string,
+    query: TupleQuery,
+  ) {
     const [from, to] = selectRange(query)
     const range = [keys.subjects + subject, from, to, 'LIMIT', 0, query.limit + 1]
-    const nodes = await sendCommand(redis, ['ZRANGEBYLEX', ...range])
+    const nodes = await sendCommand(lane, ['ZRANGEBYLEX', ...range])
     return texts(nodes).flatMap((node) => [node, subject])
   }
 
-  async function readOfObjects(keys: RelationKeys, query: TupleQuery) {
+  async function readOfObjects(lane: RedisConnection, keys: RelationKeys, query: TupleQuery) {
     const { object, after, limit } = query
     const listed = object === undefined ? allTypes : [typeOf(object)]
     const last = after === undefined ? '' : typeOf(after.object)
@@ -58,18 +62,19 @@ export function createRelationTuples(
     const position = after === undefined ? ['', ''] : [nodeOf(after), after.subject]
     const args = [keys.tuples, keys.usersets, limit + 1, ...position, ...ranges]
     const indexes = left.map((type) => keys.index + type)
-    return texts(await runScript(redis, readTuples, indexes, args))
+    return texts(await runScript(lane, readTuples, indexes, args))
   }
 
   return {
     async write(tenant, { writes, deletes }) {
-      const keys = await deriveRelationKeys(redis.keys, tenant)
+      const lane = laneOfTenant(redis, tenant)
+      const keys = await deriveRelationKeys(lane.keys, tenant)
       const args = [
         ...[keys.tuples, keys.usersets, keys.index, keys.subjects],
         ...deletes.flatMap((tuple) => ['-', nodeOf(tuple), typeOf(tuple.object), tuple.subject]),
         ...writes.flatMap((tuple) => ['+', nodeOf(tuple), typeOf(tuple.object), tuple.subject]),
       ]
-      const reply = await runScript(once, writeTuples, [keys.version], args)
+      const reply = await runScript(sentOnce(lane), writeTuples, [keys.version], args)
       const [written, deleted, version] = readList(reply)
       return {
         written: readCount(written),
@@ -82,10 +87,11 @@ export function createRelationTuples(
       const { after, limit, subject } = query
       if (after !== undefined && !matchesFilter(after, query))
         throw new TypeError('RelationTuples.read: `after` is of another query')
-      const keys = await deriveRelationKeys(redis.keys, tenant)
+      const lane = laneOfTenant(redis, tenant)
+      const keys = await deriveRelationKeys(lane.keys, tenant)
       const found = await (subject === undefined
-        ? readOfObjects(keys, query)
-        : readOfSubject(keys, subject, query))
+        ? readOfObjects(lane, keys, query)
+        : readOfSubject(lane, keys, subject, query))
       const tuples = found.flatMap((node, at) =>
         at % 2 === 0 ? [parseTuple(node, found[at + 1])] : [],
       )
@@ -95,14 +101,15 @@ export function createRelationTuples(
     },
 
     async subjectsOf(tenant, object, relations) {
-      const keys = await deriveRelationKeys(redis.keys, tenant)
+      const lane = laneOfTenant(redis, tenant)
+      const keys = await deriveRelationKeys(lane.keys, tenant)
       const sets = relations.flatMap((relation) =>
         [keys.tuples, keys.usersets].map((prefix) => prefix + nodeOf({ object, relation })),
       )
       // Reads the version first: the subjects that follow may be newer than the version, never
       // older.
       const [version, ...found] = (
-        await redis.send([
+        await lane.send([
           ['GET', keys.version],
           ...sets.map((key) => ['ZRANGE', key, 0, MAX_LISTED_SUBJECTS]),
         ])

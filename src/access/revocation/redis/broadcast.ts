@@ -164,14 +164,15 @@ function copyTo(
   version: string,
   nowSeconds: number,
 ): Promise<unknown> {
-  const { cutoff, plan } = namesOf(lane.keys)
+  const { cutoff, plan, limitOverride } = namesOf(lane.keys)
   const keys = [lane.keys.feed]
   const values: (string | number)[] = [version, nowSeconds, COPY_SECONDS]
   for (const { copy, value, life } of facts) {
     const key = lane.keys.prefix + copy.name
     keys.push(key, lane.keys.owners + key, replicationKeys(lane.keys).copied + copy.name)
     const lead = copy.name.startsWith(cutoff) ? MAX_ISSUED_AHEAD_SECONDS : 0
-    values.push(value, life, lead, copy.name.startsWith(plan) ? 1 : 0)
+    const isText = copy.name.startsWith(plan) || copy.name.startsWith(limitOverride)
+    values.push(value, life, lead, isText ? 1 : 0)
   }
   return runScript(lane, copyScript, keys, values)
 }
@@ -205,7 +206,8 @@ function copyIn(text: string): Copy {
   return { lane: lane === EVERY_LANE ? undefined : Number(lane), name: text.slice(end + 1) }
 }
 
-const namesOf = ({ prefix, revokedBefore, plan }: RedisKeys) => ({
+const namesOf = ({ prefix, revokedBefore, plan, limitOverride }: RedisKeys) => ({
   cutoff: revokedBefore.slice(prefix.length),
   plan: plan.slice(prefix.length),
+  limitOverride: limitOverride.slice(prefix.length),
 })

@@ -27,11 +27,11 @@ export const createPlanAssignments = (redis: RedisConnection, now: () => number)
     now,
     keyOf: (end) => redis.keys.plan + end,
     settingOf: ({ plan }) => plan,
-    // The subject of an API key is not in the record.
-    write: ({ by, value }, keys, run) =>
+    // A limit of any party may use the plan.
+    write: (_, keys, run) =>
       writeFacts(
         redis,
-        keys.map((key) => ({ key, subject: by === 'subject' ? value : undefined })),
+        keys.map((key) => ({ key })),
         now,
         run,
       ),

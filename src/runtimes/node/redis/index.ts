@@ -1,4 +1,5 @@
 /** Any Redis for apps on Node: `import { redis } from 'portcullis/redis'`. */
+import { createLaneAdmissionStore } from '../../../access/admission/redis/lane-store.ts'
 import { Misconfigured } from '../../../errors.ts'
 import {
   boundedCalls,
@@ -28,6 +29,8 @@ export interface RedisSettings {
 export interface AppRedis extends RedisConnection {
   /** Creates a connection with its own deadline, circuit breaker and observer. */
   connect(options: RedisCallOptions): RedisConnection
+  /** Creates the store of admission, over the lanes of a cluster if there are any. */
+  readonly admissionStore: typeof createLaneAdmissionStore
   /** Closes the socket that `redis()` has opened. A client of the app stays open. */
   close(): void
 }
@@ -70,6 +73,7 @@ export function redis(server: string | ExistingClient, settings: RedisSettings =
 const whole = (connect: AppRedis['connect'], close: () => void): AppRedis => ({
   ...connect({}),
   connect,
+  admissionStore: createLaneAdmissionStore,
   close,
 })
 
