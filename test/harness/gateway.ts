@@ -103,7 +103,7 @@ export async function startGateway(options: GatewayOptions = {}) {
     ...options.variables,
   }
   const events: AuditEvent[] = []
-  const laned = lanesOfRun > 0 ? portsOfLanes(lanesOfRun) : {}
+  const inLanes = lanesOfRun > 0 ? portsOfLanes(lanesOfRun) : {}
 
   /** Creates an isolate: it shares Redis, the origin and the environment with the others. */
   function isolate(
@@ -113,7 +113,7 @@ export async function startGateway(options: GatewayOptions = {}) {
   ): Gateway {
     if (own === undefined) throw new Error('an isolate needs a policy')
     const env = { ...environment, ...options.bindings, ...bindings } as GatewayEnv
-    const services = composeServices(env, own, { ...WORKERS, ...laned, ...ports })
+    const services = composeServices(env, own, { ...WORKERS, ...inLanes, ...ports })
     const auditSink = { record: (event: AuditEvent) => void sink.push(event) }
     return createGateway({ ...services, auditSink, ...replaced }, own)
   }
