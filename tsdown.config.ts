@@ -89,7 +89,7 @@ export default defineConfig([
       // A dependency of the package, and the consumer's own, which `portcullis dev` uses if there is
       // no other Redis.
       // The parser of OpenAPI references would load `undici` for URLs, which we read ourselves.
-      neverBundle: ['ioredis', 'js-redis-server/core', 'undici'],
+      neverBundle: ['ioredis', 'js-redis-server/core', 'oauth4webapi', 'undici'],
     },
     // What only some commands need is loaded by them.
     inputOptions: { preserveEntrySignatures: 'allow-extension' },

@@ -1,6 +1,11 @@
 /** What all commands share: `--json`, connection options, and examples in the help. */
 import type { Command } from 'commander'
-import { type ConnectionOptions, DEFAULT_URL, readConnection } from './connection.ts'
+import {
+  type Connection,
+  type ConnectionOptions,
+  DEFAULT_URL,
+  readConnection,
+} from './connection.ts'
 import { createGateway, type Gateway } from './gateway.ts'
 import { createOutput, type Output } from './output.ts'
 
@@ -69,9 +74,14 @@ export function pageQuery({ limit, cursor }: PageOptions) {
 export function workWith(
   options: CommonOptions,
   signal?: AbortSignal,
-): { readonly gateway: Gateway; readonly output: Output; readonly clientId: string } {
+): {
+  readonly gateway: Gateway
+  readonly output: Output
+  readonly clientId: string
+  readonly connection: Connection
+} {
   const connection = readConnection(options, process.env, process.cwd())
   const { clientId } = connection
   const output = createOutput(options.json ?? false, options.wide)
-  return { gateway: createGateway(connection, signal), output, clientId }
+  return { gateway: createGateway(connection, signal), output, clientId, connection }
 }

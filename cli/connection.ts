@@ -3,18 +3,29 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { usage } from './failure.ts'
+import { loginFor } from './login/store.ts'
 import { projectAround } from './project.ts'
 
 export const DEFAULT_URL = 'http://127.0.0.1:8787'
 const FIRST_OPERATOR = '`portcullis clients hash-secret` creates the client of an operator'
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|localhost|\[::1\])$/
 
-export interface Connection {
+interface ConnectionOfClient {
   /** Origin of the gateway, without a path or trailing slash. */
   readonly url: string
   readonly clientId: string
   readonly clientSecret: string
 }
+
+/** A person has logged in, see `login/store.ts`. */
+interface ConnectionOfPerson {
+  readonly url: string
+  /** The client of the command line at the issuer. */
+  readonly clientId: string
+  readonly login: true
+}
+
+export type Connection = ConnectionOfClient | ConnectionOfPerson
 
 export interface ConnectionOptions {
   readonly url?: string
@@ -23,8 +34,7 @@ export interface ConnectionOptions {
 
 /**
  * Returns the connection settings. Options override environment variables. These override the
- * `.dev.vars` of the project around `cwd`, which is read only for a gateway on this machine. A
- * secret from `.dev.vars` is used only with the client id from the same file. Throws a usage
+ * `.dev.vars` of the project around `cwd`, which is read only for a gateway on this machine. Without a client in options and environment, the login of a person is used if there is one. A secret from `.dev.vars` is used only with the client id from the same file. Throws a usage
  * {@link Failure} for missing settings, and for plain http to another machine, which would expose
  * the secret.
  */
@@ -33,19 +43,30 @@ export function readConnection(
   env: NodeJS.ProcessEnv,
   cwd: string,
 ): Connection {
-  const url = originOf(options.url ?? (env.PORTCULLIS_URL || DEFAULT_URL))
+  const url = new URL(gatewayUrl(options, env))
   const local = LOOPBACK.test(url.hostname)
-  if (!local && url.protocol !== 'https:') {
-    throw usage(`${url.origin}: must be https, because the client's secret is sent there`)
-  }
+  const given = options.clientId ?? (env.PORTCULLIS_CLIENT_ID || undefined)
+  const login = given === undefined ? loginFor(url.origin, env) : undefined
+  if (login !== undefined) return { url: url.origin, clientId: login.clientId, login: true }
   const kept = local ? devVarsAround(cwd) : {}
-  const clientId = options.clientId ?? (env.PORTCULLIS_CLIENT_ID || kept.PORTCULLIS_CLIENT_ID)
-  if (!clientId) throw usage(`PORTCULLIS_CLIENT_ID is not set; ${FIRST_OPERATOR}`)
+  const clientId = given ?? kept.PORTCULLIS_CLIENT_ID
+  if (!clientId)
+    throw usage(
+      `PORTCULLIS_CLIENT_ID is not set; ${FIRST_OPERATOR}, and \`portcullis login\` logs in a person`,
+    )
   const keptSecret =
     clientId === kept.PORTCULLIS_CLIENT_ID ? kept.PORTCULLIS_CLIENT_SECRET : undefined
   const clientSecret = env.PORTCULLIS_CLIENT_SECRET || keptSecret
   if (!clientSecret) throw usage(`PORTCULLIS_CLIENT_SECRET is not set; ${FIRST_OPERATOR}`)
   return { url: url.origin, clientId, clientSecret }
+}
+
+/** Returns the origin of the gateway. Throws a usage failure, also for plain http to another machine. */
+export function gatewayUrl({ url: named }: ConnectionOptions, env: NodeJS.ProcessEnv): string {
+  const url = originOf(named ?? (env.PORTCULLIS_URL || DEFAULT_URL))
+  if (!LOOPBACK.test(url.hostname) && url.protocol !== 'https:')
+    throw usage(`${url.origin}: must be https, because the client's secret is sent there`)
+  return url.origin
 }
 
 function originOf(text: string): URL {

@@ -1,6 +1,6 @@
-/** Client of the operators' API. It requests its own access token and keeps it in memory only. */
+/** Client of the operators' API. It uses the login of a person, or requests its own access token and keeps that in memory. */
 import type { Connection } from './connection.ts'
-import { Failure, REFUSED } from './failure.ts'
+import { Failure, REFUSED, usage } from './failure.ts'
 import { exchange, WAITING_TIMEOUT_MS } from './http.ts'
 
 const METADATA_PATH = '/.well-known/oauth-authorization-server'
@@ -12,6 +12,8 @@ const NOT_FOUND = 'not_found'
 const NO_SERVER =
   'the gateway has no authorization server: the command line needs authorizationServer() and ' +
   "operators() in the policy's features, and SIGNING_KEYS"
+const NEEDS_CLIENT =
+  'this command needs a client with a secret: set PORTCULLIS_CLIENT_ID and PORTCULLIS_CLIENT_SECRET'
 const NO_OPERATORS =
   "the gateway has no operators' API: its policy needs operators() in its features; " +
   "import { operators } from 'portcullis/operators'"
@@ -84,6 +86,7 @@ export function createGateway(connection: Connection, signal?: AbortSignal): Gat
   }
 
   async function form(url: URL, fields: Record<string, string>): Promise<object> {
+    if ('login' in connection) throw usage(NEEDS_CLIENT)
     return exchange({
       method: 'POST',
       url,
@@ -98,6 +101,10 @@ export function createGateway(connection: Connection, signal?: AbortSignal): Gat
   }
 
   async function accessToken(): Promise<string> {
+    if ('login' in connection) {
+      const { accessTokenFor } = await import('./login/flows.ts')
+      return await accessTokenFor(connection.url)
+    }
     if (token === undefined || Date.now() >= token.renewAtMs) {
       const answer: TokenAnswer = await form(await endpoint('token_endpoint'), {
         grant_type: 'client_credentials',
@@ -173,7 +180,7 @@ function isNotFound(error: unknown): error is Failure {
 /**
  * Returns the `Authorization` header. RFC 6749 section 2.3.1: both parts are form-encoded first.
  */
-function basic({ clientId, clientSecret }: Connection): string {
+function basic({ clientId, clientSecret }: Exclude<Connection, { login: true }>): string {
   const [id, secret] = [clientId, clientSecret].map((part) =>
     new URLSearchParams([['', part]]).toString().slice(1),
   )

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** `portcullis`: the operators' command line. It stores nothing on disk. */
+/** `portcullis`: the operators' command line. Only `login` stores something on disk. */
 import { type Command, CommanderError } from 'commander'
 import { didYouMean } from '../src/suggestions/did-you-mean.ts'
 import { Failure, USAGE, usage } from './failure.ts'

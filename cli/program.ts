@@ -15,6 +15,7 @@ import { addExplainCommand } from './commands/explain.ts'
 import { addIdpCommands } from './commands/idp.ts'
 import { addKeyCommands } from './commands/keys.ts'
 import { addLimitCommands } from './commands/limits.ts'
+import { addLoginCommands } from './commands/login.ts'
 import { addMcpCommands } from './commands/mcp.ts'
 import { addOpenApiCommands } from './commands/openapi.ts'
 import { addPlanCommands } from './commands/plans.ts'
@@ -34,6 +35,7 @@ Environment:
   PORTCULLIS_URL            the gateway (default: ${DEFAULT_URL})
   PORTCULLIS_CLIENT_ID      an operator's client, for which an access token is requested
   PORTCULLIS_CLIENT_SECRET  its secret, which cannot be an option
+Without a client, the login of a person is used: see \`portcullis login\`.
 
 In a project, missing values are read from the .dev.vars that \`portcullis dev\` writes, for gateways
 on this machine only.
@@ -120,6 +122,7 @@ export function createProgram(): Command {
   addDoctorCommand(program)
   addOpenApiCommands(program)
   addMcpCommands(program)
+  addLoginCommands(program)
   addCompletionCommands(program)
   for (const command of program.commands) command.helpGroup(groupOf(command.name()))
   return program

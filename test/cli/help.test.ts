@@ -76,6 +76,9 @@ describe('the help of every command', () => {
       'portcullis doctor',
       'portcullis openapi import',
       'portcullis mcp import',
+      'portcullis login',
+      'portcullis logout',
+      'portcullis whoami',
       'portcullis completion',
     ])
   })
