@@ -61,7 +61,8 @@ export function metricsServices({
     now,
     sleep,
     open: () => [
-      ...breakers.list.filter((each) => each.state() !== 'closed').map(({ name }) => name),
+      // Each master of a cluster has a breaker: an isolate counts once.
+      ...new Set(breakers.list.filter((each) => each.state() !== 'closed').map(({ name }) => name)),
       ...(gauges?.reported ?? []),
     ],
   })

@@ -29,6 +29,8 @@ export interface NodeRuntime extends Runtime {
   readonly isFromProxy: TrustedProxies['isFromProxy']
   /** Throws `Misconfigured` if the gateway cannot use its Redis (see `RespClient`) or its audit trail. */
   check(): Promise<void>
+  /** See `RespClient`. Empty without a cluster. */
+  readonly masters: RespClient['masters']
   /** Begins to store audit events, if there is an audit database. */
   start(): void
   /** Returns the `sleep` of one gateway. Its waits end when `signal` aborts. */
@@ -102,6 +104,7 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
       for (const warning of (await resp?.check()) ?? []) console.warn(warning)
       await trail.open()
     },
+    masters: () => resp?.masters() ?? new Map(),
     start: trail.start,
     endWaits: () => ended.abort(),
     async close() {

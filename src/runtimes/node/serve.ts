@@ -21,6 +21,7 @@ import { createFurtherListeners } from './further-listeners.ts'
 import { listen, type PolicyLimits } from './listen.ts'
 import { mistakeOfRuntime } from './other-runtime.ts'
 import { type PolicyChange, policyChanged } from './policy-change.ts'
+import { withMasters } from './redis-gauges.ts'
 import { repeatTasks } from './repeated-tasks.ts'
 import { createListeners } from './request-listener.ts'
 import { nodeRuntime, type Variables } from './runtime.ts'
@@ -278,7 +279,8 @@ function composed({
   const settings = serverSettings(variables)
   function composedOf(policy: Policy, digest: string | undefined): Composed {
     const loadedSeconds = Math.floor(Date.now() / 1_000)
-    const gauges = policyGauges(digest === undefined ? undefined : { digest, loadedSeconds })
+    const version = digest === undefined ? undefined : { digest, loadedSeconds }
+    const gauges = withMasters(policyGauges(version), runtime.masters)
     const replaced = new AbortController()
     const sleep = runtime.sleepUntil(replaced.signal)
     const services = composeServices(environment, policy, {
