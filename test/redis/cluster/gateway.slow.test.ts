@@ -1,13 +1,17 @@
 /** A gateway on a real cluster, and the contract of admission within one lane. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createLaneAdmissionStore } from '../../../src/access/admission/redis/lane-store.ts'
+import { counterName } from '../../../src/access/admission/redis/limit-overrides.ts'
 import { createRedisAdmissionStore } from '../../../src/access/admission/redis/store.ts'
 import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
+import { NOTHING_REVOCABLE } from '../../../src/access/revocation/revocation.ts'
 import { createReferenceStore } from '../../../src/access/tokens/redis/references.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 import type { RedisConnection } from '../../../src/redis/connection.ts'
-import { allLanes } from '../../../src/redis/lanes.ts'
+import { allLanes, laneOf } from '../../../src/redis/lanes.ts'
 import { connectResp, type RespClient } from '../../../src/runtimes/node/redis/resp.ts'
 import { admissionContract } from '../../access/admission/admission-contract.ts'
+import { takenOf } from '../../access/admission/callers.ts'
 import { startGateway, type TestGateway } from '../../harness/gateway.ts'
 import { startRedisCluster, type TestCluster } from '../../harness/redis-cluster.ts'
 import { hasRedisServer } from '../../harness/resp-server.ts'
@@ -45,6 +49,36 @@ describe.skipIf(!hasRedisServer)('on a cluster', () => {
         ban: async (key, untilSeconds) => void (await lane.send([['SET', key, untilSeconds]])),
       }
     })
+  })
+
+  test('20 subjects admit exactly 100 of a limit of their tenant, and no unit is lost', async () => {
+    await cluster.flush()
+    const connection = client.connect({ timeoutMs: 1_000 })
+    const refunds: Promise<void>[] = []
+    const store = createLaneAdmissionStore(connection, undefined, (done) => refunds.push(done))
+    const rule = { limit: 100, windowSeconds: 60, name: 'test', onUnavailable: 'deny' } as const
+    const shared = { rule, key: 'shared', owner: 'acme' }
+    const admitted = await Promise.all(
+      Array.from({ length: 400 }, async (_, n) => {
+        const caller = `subject-${n % 20}`
+        const own = { rule: { ...rule, limit: 30 }, key: caller, owner: caller }
+        const query = { caller, revocation: NOTHING_REVOCABLE, bans: [], nowMs: Date.now() }
+        const { limits } = await store.consult({ ...query, limits: [own, shared] })
+        return limits.every((state) => state && 'admitted' in state && state.admitted)
+      }),
+    )
+    await Promise.all(refunds)
+    expect(admitted.filter(Boolean).length).toBe(100)
+    const lane = laneOf(connection, 'acme')
+    const [reply] = await lane.send([['GET', counterName(lane.keys, 'shared')]])
+    expect(takenOf(String(reply?.result))).toBe(100)
+    // Every other lane has returned what this one refused.
+    const taken = Array.from({ length: 20 }, async (_, n) => {
+      const { keys, send } = laneOf(connection, `subject-${n}`)
+      const [window] = await send([['GET', counterName(keys, `subject-${n}`)]])
+      return takenOf(String(window?.result ?? '0'))
+    })
+    expect((await Promise.all(taken)).reduce((sum, units) => sum + units, 0)).toBe(100)
   })
 
   describe('a gateway', () => {
