@@ -25,7 +25,7 @@ export function createRedisByFetch({
   const pipelineUrl = `${url.replace(/\/$/, '')}/pipeline`
   let syncToken = ''
 
-  const pipelined: SendCall = async (commands, deadline, once) => {
+  const pipelined: SendCall = async (commands, deadline, { once }) => {
     const { signal } = deadline
     const init: RequestInit = {
       method: 'POST',
