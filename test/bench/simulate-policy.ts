@@ -1,16 +1,14 @@
-/** Two routes with the same limit: leased units admit the callers of one of them. */
+/** One route with one limit. `STRICT=1`: no leases, and each request reads revocations. */
 import { definePolicy } from '../../src/policy/policy.ts'
 import { LEASE, LIMIT, STALENESS_MS } from './simulate-terms.ts'
 
-const limit = { ...LIMIT, onUnavailable: 'deny' } as const
-const route = { method: 'GET', permission: 'orders:read' } as const
+const isStrict = process.env.STRICT === '1'
 
 export default definePolicy({
   roles: { reader: ['orders:read'] },
-  limits: { counted: limit, leased: { ...limit, lease: LEASE } },
-  routes: [
-    { ...route, path: '/counted', limits: ['counted'] },
-    { ...route, path: '/leased', limits: ['leased'] },
-  ],
-  revocation: { maxStalenessMs: STALENESS_MS },
+  limits: {
+    callers: { ...LIMIT, onUnavailable: 'deny', ...(!isStrict && { lease: LEASE }) },
+  },
+  routes: [{ method: 'GET', path: '/orders', permission: 'orders:read', limits: ['callers'] }],
+  revocation: { maxStalenessMs: isStrict ? 0 : STALENESS_MS },
 })
