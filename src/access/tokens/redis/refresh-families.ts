@@ -81,7 +81,7 @@ export function createRefreshFamilies(
       ])
       const rotation = readRotation(reply)
       const isOver = rotation.outcome === 'reused' || rotation.outcome === 'ended'
-      const mustSpread = redis.lanes !== undefined || redis.replicasAcked !== undefined
+      const mustSpread = redis.lanes !== undefined || (redis.replicasAcked ?? 0) > 0
       if (isOver && mustSpread) await end(request.familyHash, request.end)
       return rotation
     },
