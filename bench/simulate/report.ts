@@ -186,7 +186,7 @@ function introduction({ given, variants }: Simulated): readonly string[] {
       'of the servers are the specifications that the tests compare the scripts with.',
     `Scaled: ${sampled} requests a second are simulated, of whole tenants, for ${given.seconds} s. A simulated caller has the ` +
       'rate, limits and connections that it has in the fleet. Commands and units are multiplied; the lanes of all callers of the fleet are ' +
-      'computed. A read of the feed is counted for each process and lane that the sample uses, and multiplied by their number in the fleet.',
+      'computed. Each process reads the feeds of all lanes together, twice in a bound: this is computed, and an upper bound.',
     'Not simulated: queues and late replies, lost units of a failover, the moment between taking and refunding a unit, network outside of ' +
       'Redis, calls of operators, sessions and tokens.',
   ]

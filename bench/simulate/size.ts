@@ -77,7 +77,10 @@ export function sizeOf(
   const { rate, lanes, gateways, processes } = options
   const commands = commandsByLane(options, counts)
   const commandsPerSecond = sumOf(commands, (each) => each)
-  const feedReadsPerSecond = counts.feedReadsPerView * gateways * processes * lanes
+  // A process on a cluster reads the feeds of all lanes together, when half of the bound has passed.
+  const together = options.maxStalenessMs > 0 ? 2_000 / options.maxStalenessMs : 0
+  const readsOfLane = lanes === 1 ? counts.feedReadsPerView : together
+  const feedReadsPerSecond = readsOfLane * gateways * processes * lanes
   const feedReadsOfGateways = feedReadsPerSecond / processes
   // One server has no replica of the cluster's kind.
   const factor = lanes === 1 ? 1 : costs.cluster.value
