@@ -6,6 +6,7 @@ import { createRedisAdmissionStore } from '../../../src/access/admission/redis/s
 import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
 import { NOTHING_REVOCABLE } from '../../../src/access/revocation/revocation.ts'
 import { createReferenceStore } from '../../../src/access/tokens/redis/references.ts'
+import { createStreamQueue, createStreamReader } from '../../../src/audit/redis/stream.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 import type { RedisConnection } from '../../../src/redis/connection.ts'
 import { allLanes, laneOf } from '../../../src/redis/lanes.ts'
@@ -79,6 +80,13 @@ describe.skipIf(!hasRedisServer)('on a cluster', () => {
       return takenOf(String(window?.result ?? '0'))
     })
     expect((await Promise.all(taken)).reduce((sum, units) => sum + units, 0)).toBe(100)
+  })
+
+  test('the audit stream is in the control lane, and its readers find the events there', async () => {
+    const redis = client.connect({ timeoutMs: 1_000 })
+    const reader = createStreamReader(redis, 'reader')
+    await createStreamQueue(redis).sendBatch([{ body: '{"id":"1"}', contentType: 'text' }])
+    expect(await reader.read(10)).toEqual([expect.objectContaining({ body: '{"id":"1"}' })])
   })
 
   describe('a gateway', () => {
