@@ -2,26 +2,60 @@
  * Counts of the decisions of an hour. They name no person: reasons and routes are words of the gateway and its policy,
  * which an erasure keeps as well. Pure: no I/O, no clock.
  */
-import * as z from 'zod/mini'
-import { integer } from '../validators/schema-parts.ts'
 import { type AuditEvent, DECISIONS } from './event.ts'
 
 /** Decision, reason, route and status of events. */
-const kindSchema = z.tuple([z.enum(DECISIONS), z.string(), z.nullable(z.string()), integer()])
+type Kind = [decision: AuditEvent['decision'], reason: string, route: string | null, status: number]
 
 /** By the minute of the hour: a place and a count, and so on. */
-const minutesSchema = z.record(z.string(), z.array(integer()))
+type Minutes = Record<string, number[]>
 
-export const hourCountsSchema = z.strictObject({
-  kinds: z.array(kindSchema),
+export interface HourCounts {
+  readonly kinds: Kind[]
   /** Places in `kinds`. */
-  minutes: minutesSchema,
+  readonly minutes: Minutes
   /** Places in {@link DURATION_BOUNDS_MS}. */
-  durations: minutesSchema,
-})
+  readonly durations: Minutes
+}
 
-type Kind = z.infer<typeof kindSchema>
-export type HourCounts = z.infer<typeof hourCountsSchema>
+/**
+ * Returns the counts in a JSON text. Returns undefined for every other form, such as that of a later version. A summary
+ * reads hundreds of long texts, so this is a loop and no schema.
+ */
+export function parseCounts(text: string): HourCounts | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isHourCounts(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isHourCounts(value: unknown): value is HourCounts {
+  if (!isObject(value) || Object.keys(value).length !== 3) return false
+  const { kinds, minutes, durations } = value
+  return Array.isArray(kinds) && kinds.every(isKind) && areMinutes(minutes) && areMinutes(durations)
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function isKind(value: unknown): boolean {
+  if (!Array.isArray(value) || value.length !== 4) return false
+  const [decision, reason, route, status] = value as readonly unknown[]
+  return (
+    DECISIONS.some((known) => known === decision) &&
+    typeof reason === 'string' &&
+    (route === null || typeof route === 'string') &&
+    isCount(status)
+  )
+}
+
+const areMinutes = (value: unknown): boolean =>
+  isObject(value) &&
+  Object.values(value).every((pairs) => Array.isArray(pairs) && pairs.every(isCount))
+
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0
 
 /** Upper bounds in milliseconds, each half as large again as the one before. The last part has none. */
 export const DURATION_BOUNDS_MS: readonly number[] = Array.from(

@@ -31,6 +31,8 @@ const events: readonly AuditEvent[] = Array.from({ length: 900 }, (_, at) => {
     durationsMs: { proxy: at % 100 },
   })
 })
+const HOURS = ['2026-11-20T12', '2026-11-20T13', '2026-11-20T14']
+const COUNTS = 'SELECT hour, counts FROM audit_counts ORDER BY hour'
 const whole = { sinceMs: START_MS, untilMs: START_MS + 3 * HOUR_MS }
 const allOf = (query: Partial<AuditQuery> = {}): AuditQuery => ({ limit: 200, ...query })
 const isRefused = ({ decision }: AuditEvent) => decision === 'deny'
@@ -126,6 +128,31 @@ describe.each(KINDS)('a summary over %s', (kind) => {
     const text = JSON.stringify(results)
     for (const personal of ['alice', 'acme', '192.0.2.1', 'web'])
       expect(text).not.toContain(personal)
+  })
+
+  test.each([
+    ['a member of a later version', '{"kinds":[],"minutes":{},"durations":{},"later":1}'],
+    ['an empty text', ''],
+    ['null', 'null'],
+    ['a kind of another form', '{"kinds":[["deny",7,null,403]],"minutes":{},"durations":{}}'],
+    ['a fraction as count', '{"kinds":[],"minutes":{"0":[0,1.5]},"durations":{}}'],
+    ['no list of a minute', '{"kinds":[],"minutes":{"0":7},"durations":{}}'],
+  ])('a row of counts with %s stops no event, and stays as it is', async (_what, odd) => {
+    const { db } = database
+    await store(events.slice(0, 450))
+    const rows = async () =>
+      (await db.prepare(COUNTS).all<{ hour: string; counts: string }>()).results
+    await db.prepare('UPDATE audit_counts SET counts = ? WHERE hour = ?').bind(odd, HOURS[1]).run()
+    await store(events.slice(450))
+    const stored = await db
+      .prepare('SELECT max(last_seq) AS n FROM audit_blocks')
+      .first<number>('n')
+    expect(stored).toBe(900)
+    expect((await rows()).map(({ hour }) => hour)).toEqual(HOURS)
+    expect((await rows())[1]?.counts).toBe(odd)
+    const { allow, deny, countedSince } = await summarize()
+    expect(countedSince <= `${HOURS[2]}:00:00.000Z`).toBe(true)
+    expect(allow + deny).toBe(events.filter(({ time }) => time >= countedSince).length)
   })
 
   test('an hour with many different reasons stays small, and counts them together', async () => {

@@ -1,7 +1,6 @@
 /** The counts of hours as rows of `audit_counts`. */
-import * as z from 'zod/mini'
 import type { AuditEvent } from '../event.ts'
-import { countHours, type HourCounts, hourCountsSchema, hourOf } from '../hour-counts.ts'
+import { countHours, type HourCounts, hourOf, parseCounts } from '../hour-counts.ts'
 import type { AuditDatabase, AuditStatement } from './database.ts'
 
 interface HourRow {
@@ -24,30 +23,42 @@ export function findHours(db: AuditDatabase, events: readonly AuditEvent[]): Aud
   return db.prepare(FIND).bind(JSON.stringify(hours.map((hour) => [hour])))
 }
 
-export const hoursIn = (rows: readonly unknown[]): ReadonlyMap<string, HourCounts> =>
-  new Map((rows as HourRow[]).map((row) => [row.hour, countsOf(row)]))
+/** Counts of hours. Undefined: they have another form, such as that of a later version. */
+type StoredHours = ReadonlyMap<string, HourCounts | undefined>
 
-const countsOf = ({ counts }: HourRow): HourCounts => z.parse(hourCountsSchema, JSON.parse(counts))
+export const hoursIn = (rows: readonly unknown[]): StoredHours =>
+  new Map((rows as HourRow[]).map(({ hour, counts }) => [hour, parseCounts(counts)]))
 
-/** Returns the statements that count new events, from `firstSeq` on. For the transaction that stores them. */
-export const keepHours = (
+/**
+ * Returns the statements that count new events, from `firstSeq` on. For the transaction that stores them. An hour that
+ * cannot be read stays as it is: counts follow from events, so they never prevent that an event is stored.
+ */
+export function keepHours(
   db: AuditDatabase,
-  stored: ReadonlyMap<string, HourCounts>,
+  stored: StoredHours,
   firstSeq: number,
   events: readonly AuditEvent[],
-): readonly AuditStatement[] =>
-  [...countHours(stored, events)].map(([hour, counts]) =>
+): readonly AuditStatement[] {
+  const readable = new Map<string, HourCounts>()
+  const unreadable = new Set<string>()
+  for (const [hour, counts] of stored)
+    if (counts === undefined) unreadable.add(hour)
+    else readable.set(hour, counts)
+  const counted =
+    unreadable.size === 0 ? events : events.filter(({ time }) => !unreadable.has(hourOf(time)))
+  return [...countHours(readable, counted)].map(([hour, counts]) =>
     db.prepare(KEEP).bind(hour, firstSeq, JSON.stringify(counts)),
   )
+}
 
-/** Returns the hours from `first` to `last`, in their order. Does NOT check the rows, which the gateway has written. */
+/** Returns the hours from `first` to `last`, in their order. Undefined: the counts have another form. */
 export async function readHours(
   db: AuditDatabase,
   first: string,
   last: string,
-): Promise<readonly (readonly [hour: string, HourCounts])[]> {
+): Promise<readonly (readonly [hour: string, HourCounts | undefined])[]> {
   const { results } = await db.prepare(BETWEEN).bind(first, last).all<HourRow>()
-  return results.map(({ hour, counts }) => [hour, JSON.parse(counts) as HourCounts])
+  return results.map(({ hour, counts }) => [hour, parseCounts(counts)])
 }
 
 export interface FirstHour {

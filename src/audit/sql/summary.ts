@@ -1,7 +1,7 @@
 /** Summarizes decisions: from the counts of hours, or from the newest blocks if these do not have what a query asks for. */
 import { eventOfLine } from '../blocks/line.ts'
 import { type AuditEvent, DECISIONS } from '../event.ts'
-import { DURATION_BOUNDS_MS, eachPair, hourMs, hourOf } from '../hour-counts.ts'
+import { DURATION_BOUNDS_MS, eachPair, type HourCounts, hourMs, hourOf } from '../hour-counts.ts'
 import type { AuditQuery, TenantOfIssuers } from '../log.ts'
 import { type AuditSummary, type Counter, createCounter, type Summary } from '../summary.ts'
 import { BLOCK_COLUMNS, type BlockRow, blockOf } from './block-rows.ts'
@@ -81,12 +81,18 @@ export function createAuditSummary(db: AuditDatabase): AuditSummary {
       untilMs: Math.ceil(asked.untilMs / MINUTE_MS) * MINUTE_MS,
     }
     const since = Math.min(asked.sinceMs, period.sinceMs)
-    const counter = createCounter(Math.floor(since / MINUTE_MS) * MINUTE_MS, period.untilMs)
+    const newCounter = () =>
+      createCounter(Math.floor(since / MINUTE_MS) * MINUTE_MS, period.untilMs)
+    let counter = newCounter()
     const names = [period.sinceMs, period.untilMs - 1].map((ms) =>
       hourOf(new Date(ms).toISOString()),
     )
-    for (const hour of await readHours(db, names[0] ?? '', names[1] ?? ''))
-      addHour(counter, hour, query, period)
+    for (const [hour, counts] of await readHours(db, names[0] ?? '', names[1] ?? ''))
+      if (counts === undefined) {
+        // Without this hour, only the counts after it are complete.
+        counter = newCounter()
+        period.sinceMs = Math.min(hourMs(hour) + HOUR_MS, period.untilMs)
+      } else addHour(counter, hour, counts, query, period)
     const callersSinceMs = await eachNewest(
       [query, undefined],
       period,
@@ -115,11 +121,15 @@ export function createAuditSummary(db: AuditDatabase): AuditSummary {
   ): Promise<Summary> {
     const isCounted = Object.keys(query).every((name) => COUNTED.has(name))
     const completeMs = isCounted && within === undefined ? await completeSince() : undefined
-    if (completeMs !== undefined && completeMs <= period.sinceMs)
-      return fromHours(query, period, completeMs)
-    const summary = await fromBlocks(query, period, within)
-    const isBetter = completeMs !== undefined && completeMs < Date.parse(summary.countedSince)
-    return isBetter ? fromHours(query, period, completeMs) : summary
+    const ofHours =
+      completeMs === undefined || completeMs >= period.untilMs
+        ? undefined
+        : await fromHours(query, period, completeMs)
+    if (ofHours !== undefined && Date.parse(ofHours.countedSince) <= period.sinceMs) return ofHours
+    const ofBlocks = await fromBlocks(query, period, within)
+    return ofHours !== undefined && ofHours.countedSince < ofBlocks.countedSince
+      ? ofHours
+      : ofBlocks
   }
 
   return {
@@ -136,7 +146,8 @@ export function createAuditSummary(db: AuditDatabase): AuditSummary {
 /** Adds the minutes of an hour that are in the period. */
 function addHour(
   counter: Counter,
-  [hour, { kinds, minutes, durations }]: Awaited<ReturnType<typeof readHours>>[number],
+  hour: string,
+  { kinds, minutes, durations }: HourCounts,
   query: AuditQuery,
   { sinceMs, untilMs }: Period,
 ): void {
