@@ -13,7 +13,7 @@ import { serve } from '../../src/runtimes/node/index.ts'
 import { startWorkerd } from '../origin/workerd.ts'
 import { startHttpServer } from './http-server.ts'
 import { createKey, ISSUER, mint, type TestKey, type TokenOptions } from './issuer.ts'
-import { lanesOfRun, portsOfLanes } from './lanes.ts'
+import { connectionOf, lanesOfRun, portsOfLanes } from './lanes.ts'
 import { freePort, ROOT, type Running, run } from './process.ts'
 import { redisVars, startTestRedis } from './redis.ts'
 
@@ -51,6 +51,8 @@ export interface GatewayOptions {
   readonly redis?: 'rest' | 'resp' | 'embedded'
   /** Variables that replace those of the test. */
   readonly variables?: Variables
+  /** Lanes of isolates; 0: one server. Default: those of the run. */
+  readonly lanes?: number
   /** Bindings of isolates. */
   readonly bindings?: Partial<GatewayEnv>
 }
@@ -103,7 +105,8 @@ export async function startGateway(options: GatewayOptions = {}) {
     ...options.variables,
   }
   const events: AuditEvent[] = []
-  const inLanes = lanesOfRun > 0 ? portsOfLanes(lanesOfRun) : {}
+  const lanes = options.lanes ?? lanesOfRun
+  const inLanes = lanes > 0 ? portsOfLanes(lanes) : {}
 
   /** Creates an isolate: it shares Redis, the origin and the environment with the others. */
   function isolate(
@@ -149,6 +152,8 @@ export async function startGateway(options: GatewayOptions = {}) {
     /** The audit events of isolates. */
     events,
     isolate,
+    /** Writes what isolates read. */
+    connection: connectionOf(redis, lanes),
     /** The server as a program, if it is one. */
     running: first?.running,
     /** Starts another server over the same Redis and origin. */

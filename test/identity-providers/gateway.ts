@@ -6,7 +6,6 @@ import type { AuditEvent } from '../../src/audit/event.ts'
 import type { GatewayEnv } from '../../src/gateway/compose-services.ts'
 import type { AuthenticationDemand } from '../../src/policy/definition.ts'
 import { definePolicy, type Policy } from '../../src/policy/policy.ts'
-import { createRedisRest } from '../../src/redis/rest.ts'
 import { credentialHeader } from '../../src/testing/request.ts'
 import type { TokenSource } from '../../src/validators/token-source.ts'
 import { newAddress } from '../harness/address.ts'
@@ -61,7 +60,6 @@ export async function startProviderGateway(
   })
   const { redis } = gateway
   const app = gateway.isolate(policy)
-  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
   return {
     async outcomeOf(token, source) {
       const before = requests.length
@@ -79,7 +77,7 @@ export async function startProviderGateway(
     events,
     reached: () => requests.length,
     redis,
-    revocations: createRevocations(rest, Date.now),
+    revocations: createRevocations(gateway.connection, Date.now),
     close: gateway.close,
   }
 }

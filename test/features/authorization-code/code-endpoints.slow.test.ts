@@ -5,6 +5,7 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createProver } from '../../access/tokens/prover.ts'
 import { ISSUER } from '../../harness/issuer.ts'
+import { namesInLanes } from '../../harness/lanes.ts'
 import {
   type CodeGateway,
   challengeOf,
@@ -165,7 +166,8 @@ test('one address cannot load the pages without end, and a banned one not at all
   expect(statuses.filter((status) => status === 400).length).toBe(300)
   expect(statuses.at(-1)).toBe(429)
   const until = Math.floor(Date.now() / 1000) + 60
-  await gateway.redis.direct.set('pc:ban:address:198.51.100.97', String(until), 'EX', 60)
+  for (const name of namesInLanes('pc:ban:address:198.51.100.97'))
+    await gateway.redis.direct.set(name, String(until), 'EX', 60)
   expect((await send('198.51.100.97')).status).toBe(403)
 })
 

@@ -20,7 +20,6 @@ import { SIGNED_IN } from '../../../src/features/sign-in/signed-in.ts'
 import type { Feature } from '../../../src/gateway/feature.ts'
 import type { Runtime } from '../../../src/gateway/runtime.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
-import { createRedisRest } from '../../../src/redis/rest.ts'
 import { newAddress } from '../../harness/address.ts'
 import { PUBLIC_URL, startGateway } from '../../harness/gateway.ts'
 import { ISSUER } from '../../harness/issuer.ts'
@@ -119,6 +118,7 @@ export async function startCodeGateway(
     requests,
     events,
     key: idp,
+    connection,
     ...gateway
   } = await startGateway({
     policy,
@@ -131,9 +131,13 @@ export async function startCodeGateway(
     variables: { SIGNING_KEYS: JSON.stringify({ keys: [privateJwk('es', 'ES256', 'ec')] }) },
   })
   const app = gateway.isolate(policy, {}, { ports: runtime })
-  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
   const now = () => Date.now()
-  const registry = createClientRegistry({ redis: rest, configured: [], publicUrl: PUBLIC_URL, now })
+  const registry = createClientRegistry({
+    redis: connection,
+    configured: [],
+    publicUrl: PUBLIC_URL,
+    now,
+  })
 
   async function send(path: string, init: RequestInit & { address?: string } = {}) {
     const { address = newAddress(), ...rest } = init
@@ -209,7 +213,7 @@ export async function startCodeGateway(
     token,
     authorize,
     decide,
-    revocations: createRevocations(rest, now),
+    revocations: createRevocations(connection, now),
     originCalls: () => requests.length,
     /** Signs a user in, and returns the cookie of the browser. */
     signIn(user: Partial<Principal> = {}): string {

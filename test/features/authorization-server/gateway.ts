@@ -14,7 +14,6 @@ import { operators } from '../../../src/features/operators/index.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 import type { ExchangeLimits } from '../../../src/policy/tokens.ts'
 import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
-import { createRedisRest } from '../../../src/redis/rest.ts'
 import { PUBLIC_URL, startGateway as startWith } from '../../harness/gateway.ts'
 
 export { PUBLIC_URL }
@@ -100,6 +99,7 @@ export async function startGateway(options: GatewayOptions = {}) {
     requests,
     events,
     key: idp,
+    connection,
     ...gateway
   } = await startWith({
     policy,
@@ -111,9 +111,13 @@ export async function startGateway(options: GatewayOptions = {}) {
     },
   })
   const isolate = () => gateway.isolate()
-  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
   const now = () => Date.now()
-  const registry = createClientRegistry({ redis: rest, configured: [], publicUrl: PUBLIC_URL, now })
+  const registry = createClientRegistry({
+    redis: connection,
+    configured: [],
+    publicUrl: PUBLIC_URL,
+    now,
+  })
   const here = isolate()
   let addresses = 0
 
@@ -140,7 +144,7 @@ export async function startGateway(options: GatewayOptions = {}) {
   return {
     redis,
     registry,
-    revocations: createRevocations(rest, now),
+    revocations: createRevocations(connection, now),
     events,
     idp,
     isolate,

@@ -9,7 +9,6 @@ import { type McpOptions, mcp } from '../../../src/features/mcp/index.ts'
 import { relations } from '../../../src/features/relations/index.ts'
 import type { Feature } from '../../../src/gateway/feature.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
-import { createRedisRest } from '../../../src/redis/rest.ts'
 import { PUBLIC_URL, startGateway } from '../../harness/gateway.ts'
 import { ISSUER } from '../../harness/issuer.ts'
 
@@ -89,7 +88,6 @@ export async function startMcpGateway(
   /** Creates another isolate: it shares only Redis and the environment with the first. */
   const isolate = () => gateway.isolate()
   const here = isolate()
-  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
 
   const token = (subject = 'alice', roles: readonly string[] = ['reader'], claims: object = {}) =>
     gateway.token({ claims: { sub: subject, roles, ...claims } })
@@ -124,14 +122,14 @@ export async function startMcpGateway(
     token,
     isolate,
     fetch: (path: string, init?: RequestInit) => here.fetch(new Request(PUBLIC_URL + path, init)),
-    revocations: createRevocations(rest, Date.now),
+    revocations: createRevocations(gateway.connection, Date.now),
     clients: createClientRegistry({
-      redis: rest,
+      redis: gateway.connection,
       configured: [],
       publicUrl: PUBLIC_URL,
       now: Date.now,
     }),
-    tuples: createRelationTuples(rest, ['user', 'note']),
+    tuples: createRelationTuples(gateway.connection, ['user', 'note']),
     respondWith(next: Respond) {
       respond = next
     },

@@ -15,6 +15,7 @@ import type { PolicyDefinition } from '../../../src/policy/definition.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 import { PUBLIC_URL, startGateway as startWith } from '../../harness/gateway.ts'
 import { createKey, ISSUER, mint, REMOTE_ISSUER, type TestKey } from '../../harness/issuer.ts'
+import { LANE } from '../../harness/lanes.ts'
 import { MODEL } from './relation-model.ts'
 import { generateSigningJwk } from './signing-jwk.ts'
 
@@ -32,6 +33,9 @@ export interface Reply {
  * The client address of requests without an explicit one. Refusals of all tests count against it.
  */
 const ADDRESS = '192.0.2.1'
+
+/** What refused calls may change. */
+const UNCOUNTED = new RegExp(`^${LANE}(?:limit:operators|metrics:).*\\n?`, 'gm')
 
 /** Returns the test policy with other relations, or other tenant issuers. */
 export const policyOf = (
@@ -173,7 +177,7 @@ export async function startGateway(options: GatewayOptions = {}) {
    * Returns the content of Redis without what refused calls may change: the operators' limits, which
    * count refusals too, and the metrics, which a gateway reports by its own clock.
    */
-  const state = async () => (await dump()).replaceAll(/^pc:(limit:operators|metrics:).*\n?/gm, '')
+  const state = async () => (await dump()).replaceAll(UNCOUNTED, '')
 
   /** Expects 403 insufficient_permission, with an unchanged Redis and no change in the audit event. */
   async function expectRefused(

@@ -9,6 +9,7 @@ import { createGrantStore } from '../../../src/features/authorization-server/red
 import { issuableSecond } from '../../../src/features/operators/grant.ts'
 import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'
+import { namesInLanes } from '../../harness/lanes.ts'
 import { slowly } from '../../harness/slow-body.ts'
 import { ISSUER, PUBLIC_URL, REMOTE_ISSUER, startGateway, type TestGateway } from './gateway.ts'
 
@@ -42,7 +43,8 @@ describe("a tenant of the same name, of an issuer that is not the operator's [S6
 
   test.each(CALLS)('is not reached by naming no issuer: POST %s', async (path, body) => {
     const direct = gateway.redis.direct
-    for (const issuer of [ISSUER, REMOTE_ISSUER]) await direct.set(windowOf(issuer), 'counted')
+    for (const name of [ISSUER, REMOTE_ISSUER].flatMap((issuer) => namesInLanes(windowOf(issuer))))
+      await direct.set(name, 'counted')
     const touched = async () => {
       const lines = (await gateway.state()).split('\n').filter((line) => line.includes('initech'))
       return (issuer: string) => lines.filter((line) => line.includes(encodeURIComponent(issuer)))

@@ -1,7 +1,6 @@
 /** Events that a transmitter pushes: what they do, and what they cannot do. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createBanList } from '../../../src/access/abuse/redis/bans.ts'
-import { createRedisRest } from '../../../src/redis/rest.ts'
 import { createKey, ISSUER, REMOTE_ISSUER } from '../../harness/issuer.ts'
 import { CAEP, EVENT_AUDIENCE, RISC, SSF, signEvent, userOf } from './transmitter.ts'
 import { AUDIENCE, startWorld, type World } from './world.ts'
@@ -63,7 +62,7 @@ describe('an event', () => {
     expect((await gateway.read(await fresh())).status).toBe(200)
   })
 
-  const bans = () => createBanList(createRedisRest({ ...world.redis, timeoutMs: 5_000 }), Date.now)
+  const bans = () => createBanList(world.connection, Date.now)
 
   test('that a transmitter sends late does not disable an account that was enabled since', async () => {
     const at = Math.floor(Date.now() / 1000)

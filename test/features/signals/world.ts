@@ -4,6 +4,7 @@ import { composeServices, tasksOf } from '../../../src/gateway/compose-services.
 import { createGateway } from '../../../src/gateway/create-gateway.ts'
 import { WORKERS } from '../../../src/gateway/runtime.ts'
 import { createKey, ISSUER, mint, REMOTE_ISSUER, type TestKey } from '../../harness/issuer.ts'
+import { connectionOf, lanesOfRun, portsOfLanes } from '../../harness/lanes.ts'
 import { redisVars, startTestRedis } from '../../harness/redis.ts'
 import { startHttpOrigin } from '../../origin/origin-server.ts'
 import { signalPolicy, TRANSMITTERS } from './policy.ts'
@@ -45,7 +46,10 @@ export async function startWorld() {
     const policy = signalPolicy(transmitters)
     const events: AuditEvent[] = []
     const auditSink = { record: (event: AuditEvent) => void events.push(event) }
-    const services = composeServices({ ...environment, ...vars }, policy, WORKERS)
+    const services = composeServices({ ...environment, ...vars }, policy, {
+      ...WORKERS,
+      ...(lanesOfRun > 0 && portsOfLanes(lanesOfRun)),
+    })
     const app = createGateway({ ...services, auditSink }, policy)
     async function send(path: string, init: RequestInit & { readonly headers: object }) {
       const behind: Promise<unknown>[] = []
@@ -78,6 +82,8 @@ export async function startWorld() {
 
   return {
     redis,
+    /** Writes what isolates read. */
+    connection: connectionOf(redis),
     key,
     remoteKey,
     environment,

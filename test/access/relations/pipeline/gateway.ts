@@ -10,7 +10,6 @@ import { relations } from '../../../../src/features/relations/index.ts'
 import type { GatewayEnv } from '../../../../src/gateway/compose-services.ts'
 import type { RouteDefinition } from '../../../../src/policy/definition.ts'
 import { definePolicy } from '../../../../src/policy/policy.ts'
-import { createRedisRest } from '../../../../src/redis/rest.ts'
 import { PUBLIC_URL, startGateway } from '../../../harness/gateway.ts'
 import { ISSUER, REMOTE_ISSUER } from '../../../harness/issuer.ts'
 import { MODEL } from './model.ts'
@@ -74,8 +73,7 @@ export async function startWorld() {
     audience: PUBLIC_URL,
     jwks: { keys: [key.publicJwk] },
   })
-  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
-  const tuples = createRelationTuples(rest, TYPES)
+  const tuples = createRelationTuples(gateway.connection, TYPES)
 
   return {
     redis,
