@@ -35,17 +35,14 @@ export function createBuilds<Bindings extends object>(
   const fixed = typeof options === 'function' ? undefined : create(options)
   /** The newest first, and no fewer than `onceForEach` keeps. */
   const built: Guarded[] = fixed === undefined ? [] : [fixed]
-  /** Whether there was a request. */
-  let isServing = false
 
   return {
     declarationOf,
     build(env) {
-      isServing = true
       if (fixed !== undefined) return { guarded: fixed }
       try {
         const guarded = create(optionsFor(options, env))
-        for (const declaration of declarations.values()) guarded.declare(declaration, false)
+        for (const declaration of declarations.values()) guarded.declare(declaration)
         built.unshift(guarded)
         built.length = Math.min(built.length, MAX_BUILT)
         return { guarded }
@@ -54,7 +51,7 @@ export function createBuilds<Bindings extends object>(
       }
     },
     add(handler, declaration) {
-      for (const guarded of built) guarded.declare(declaration, isServing)
+      for (const guarded of built) guarded.declare(declaration)
       declarations.set(handler, declaration)
     },
   }

@@ -71,10 +71,11 @@ export interface Guarded {
   /** Returns the stages that a route declares, after the admission. */
   access(declaration: Declaration, isPlanned: boolean): MiddlewareHandler
   /**
-   * Adds a route. Throws `Misconfigured` if it names a limit that the options do not have. `isLate`: there was a
-   * request. Then it also throws for a permission by which the scopes of that request were not judged.
+   * Adds a route. Throws `Misconfigured` if it names a limit that the options do not have. After the scopes of a
+   * verified token were judged, it also throws for a permission by which they were not. A request without such
+   * a token changes nothing, so nobody outside decides whether an app starts.
    */
-  declare(declaration: Declaration, isLate: boolean): void
+  declare(declaration: Declaration): void
   /** Returns the largest body of a request with these declarations. */
   maxBodyBytes(declarations: readonly Declaration[]): number
   /** Milliseconds since the epoch. */
@@ -97,7 +98,7 @@ interface GuardedVariables {
 }
 
 const DECLARED_LATE =
-  'there was a request before, and scopes of its token were judged without this permission; ' +
+  'the scopes of a token were judged before, without this permission; ' +
   'load the module at the start, or set lateRoutes: true'
 
 /**
@@ -127,7 +128,16 @@ export function createGuarded(
     watch,
     now,
   })
-  const services = { ...built, maxTokenBytes }
+  /** Whether scopes of a verified token were judged. */
+  let hasJudged = false
+  const judge: typeof built.authorizer = Object.assign(
+    (...judged: Parameters<typeof built.authorizer>) => {
+      hasJudged = true
+      return built.authorizer(...judged)
+    },
+    built.authorizer,
+  )
+  const services = { ...built, authorizer: judge, maxTokenBytes }
   const loadsLate = framework.loadsLate === true || options.lateRoutes === true
   if (loadsLate) services.authorizer.expectMore(PERMISSION)
   /** Undefined: without roles, every permission is one of scopes. */
@@ -286,12 +296,12 @@ export function createGuarded(
       }
       return access
     },
-    declare({ text, permission, limits: names }, isLate) {
+    declare({ text, permission, limits: names }) {
       const mistakes = unknownLimits(names)
       if (mistakes.length > 0) throw new Misconfigured(text, mistakes)
       if (permission === undefined) return
       const isNew = !declared.has(permission.name) && !named.covers(permission.name)
-      if (isLate && isNew && !loadsLate && ofRoles !== undefined)
+      if (hasJudged && isNew && !loadsLate && ofRoles !== undefined)
         throw new Misconfigured(text, [DECLARED_LATE])
       declared.add(permission.name)
       // Before the first request: the permissions decide what a scope means.

@@ -86,7 +86,7 @@ export interface GuardOptions<
   /** A check that fails is repeated for this many seconds, 0 to 3,600, and then ends the response. Default 10. */
   readonly recheckGraceSeconds?: number
   /**
-   * Modules declare routes after the first request, as with `import()` in a handler. Every scope with the form
+   * Modules declare routes after the first request with a valid token, as with `import()` in a handler. Every scope with the form
    * of a permission then narrows the roles of a token, because any of them may be a permission of such a
    * route. Default false: a late route with a new permission throws `Misconfigured`. `portcullis/fetch`: always true.
    */

@@ -17,8 +17,8 @@ afterAll(() => given?.redis.close())
 interface Started {
   readonly require: (permission: string) => unknown
   readonly reached: string[]
-  /** Sends a request of an administrator to the route that is declared before. */
-  remove(scope: string): Promise<number>
+  /** Sends a request of an administrator, or without a token, to the route that is declared before. */
+  remove(scope: string | undefined): Promise<number>
   close(): Promise<void>
 }
 
@@ -66,7 +66,8 @@ async function startExpress(more: Options): Promise<Started> {
   }
 }
 
-const admin = (scope: string) => given.bearer(['admin'], { claims: { scope } })
+const admin = (scope: string | undefined) =>
+  scope === undefined ? {} : given.bearer(['admin'], { claims: { scope } })
 
 describe.each([
   ['portcullis/hono', startHono],
@@ -83,6 +84,15 @@ describe.each([
       await close()
     },
   )
+
+  test('accepts a late route after requests without a verified token', async () => {
+    const { require, remove, reached, close } = await start({})
+    expect(await remove(undefined)).toBe(401)
+    expect(() => require('reports:read')).not.toThrow()
+    expect(await remove('reports:read')).toBe(403)
+    expect(reached).toEqual([])
+    await close()
+  })
 
   test('accepts a late route whose permission the roles or another route name', async () => {
     const { require, remove, close } = await start({})
