@@ -19,12 +19,19 @@ export interface MemoryStoreOfGuards {
   advanceSeconds(seconds: number): void
 }
 
+export interface MemoryStoreOptions {
+  /** For a runner of tests that sets no variable, such as that of Deno. Default false. */
+  readonly allowOutsideTests?: boolean
+}
+
 /**
  * Creates empty stores for a guarded app in a test: limits, revocations and bans decide as they do in Redis, and
  * no process is needed. The clock is that of the process, so fake timers move it; `advanceSeconds` moves it too.
  *
  * Every request is checked, whatever `revocation.maxStalenessMs` allows, and leases of limits have no effect.
- * Does NOT share anything between processes: it throws a `TypeError` if `NODE_ENV` is `production`.
+ * Does NOT share anything between processes or isolates, and keeps nothing after their end. So it throws a
+ * `TypeError` outside of a test: unless `NODE_ENV` is `test`, or `VITEST` or `NODE_TEST_CONTEXT` is set and `NODE_ENV` is
+ * not `production`, or `allowOutsideTests` is true.
  *
  * @example
  * ```ts
@@ -32,9 +39,10 @@ export interface MemoryStoreOfGuards {
  * const guard = portcullis({ issuers: [issuer.entry], redis: store, limits: { standard: '2/min' } })
  * ```
  */
-export function memoryStore(): MemoryStoreOfGuards {
-  if (environmentName() === 'production')
-    throw new TypeError('memoryStore() is for tests: with NODE_ENV=production, use Redis')
+export function memoryStore({
+  allowOutsideTests = false,
+}: MemoryStoreOptions = {}): MemoryStoreOfGuards {
+  if (!allowOutsideTests && !isTest()) throw new TypeError(OUTSIDE_TESTS)
   let aheadMs = 0
   const now = () => Date.now() + aheadMs
   const { admission, revocations, bans } = createMemoryStore(now)
@@ -53,6 +61,14 @@ export function memoryStore(): MemoryStoreOfGuards {
   }
 }
 
-const environmentName = (): string | undefined =>
-  (globalThis as { process?: { readonly env?: { readonly NODE_ENV?: string } } }).process?.env
-    ?.NODE_ENV
+const OUTSIDE_TESTS =
+  'memoryStore() is for tests: its revocations, bans and limits end with the process. Use Redis; or set ' +
+  'NODE_ENV=test, or the option allowOutsideTests, if this is a test'
+
+/** Whether a runner of tests says so: Vitest, Jest and Bun by `NODE_ENV`, that of Node by a variable of its own. */
+function isTest(): boolean {
+  const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } }
+  const { NODE_ENV, VITEST, NODE_TEST_CONTEXT } = process?.env ?? {}
+  if (NODE_ENV === 'test' || NODE_ENV === 'production') return NODE_ENV === 'test'
+  return VITEST !== undefined || NODE_TEST_CONTEXT !== undefined
+}

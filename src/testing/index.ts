@@ -7,7 +7,7 @@ export type {
   StageOutcome,
 } from '../gateway/explanation/explanation.ts'
 export type { Allowed, Decision, OriginRequest, Refused } from './decision.ts'
-export { type MemoryStoreOfGuards, memoryStore } from './guard-memory.ts'
+export { type MemoryStoreOfGuards, type MemoryStoreOptions, memoryStore } from './guard-memory.ts'
 export {
   createIssuer,
   type Issuer,

@@ -174,10 +174,26 @@ describe('a guard in memory', () => {
     await app.close()
   })
 
-  test('exists in no production process, and its clock does not go back', () => {
-    vi.stubEnv('NODE_ENV', 'production')
-    expect(() => memoryStore()).toThrow(/NODE_ENV=production, use Redis/)
-    vi.unstubAllEnvs()
+  test.each([
+    ['no variable', {}, false],
+    ['NODE_ENV=development', { NODE_ENV: 'development' }, false],
+    ['NODE_ENV=production in a test', { NODE_ENV: 'production', VITEST: 'true' }, false],
+    ['NODE_ENV=test', { NODE_ENV: 'test' }, true],
+    ['Vitest', { VITEST: 'true' }, true],
+    ['the runner of Node', { NODE_TEST_CONTEXT: 'child-v8' }, true],
+  ] as const)('exists in tests only: %s', (_, env, exists) => {
+    for (const name of ['NODE_ENV', 'VITEST', 'NODE_TEST_CONTEXT'])
+      vi.stubEnv(name, (env as Readonly<Record<string, string>>)[name])
+    try {
+      if (exists) expect(memoryStore().now()).toBeGreaterThan(0)
+      else expect(() => memoryStore()).toThrow(/is for tests: .* Use Redis/)
+      expect(memoryStore({ allowOutsideTests: true }).now()).toBeGreaterThan(0)
+    } finally {
+      vi.unstubAllEnvs()
+    }
+  })
+
+  test('has a clock that does not go back', () => {
     expect(() => memoryStore().advanceSeconds(-1)).toThrow(TypeError)
   })
 })
