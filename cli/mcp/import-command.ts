@@ -5,8 +5,8 @@ import { Failure, REFUSED, usage } from '../failure.ts'
 import { contentOf, replace } from '../openapi/import-command.ts'
 import { isUnedited } from '../openapi/module.ts'
 import { createOutput } from '../output.ts'
-import { counted } from '../text.ts'
-import { type ImportedServer, mcpModule, toolChanges } from './module.ts'
+import { counted, visible } from '../text.ts'
+import { changesIn, type ImportedServer, mcpModule } from './module.ts'
 import { openMcpSession } from './session.ts'
 
 export interface McpImportOptions {
@@ -19,12 +19,18 @@ export interface McpImportOptions {
 
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|localhost|\[::1\])$/
 const MAX_URI = 2_048
+/** RFC 6750 section 2.1, `b64token`. */
+const TOKEN = /^[\w.~+/-]+=*$/
+/** The beginning of URIs that names a scheme, and for a hierarchical one the authority and its slash. */
+const NARROW = /^[a-z][a-z\d+.-]*:(?:\/\/[^/*]*\/|(?!\/\/)[^*])/i
 
 /** Runs the command. Throws a `Failure` for a server or a module that is refused. */
 export async function importServer(address: string, options: McpImportOptions): Promise<void> {
   const output = createOutput(options.json ?? false)
   const url = urlOf(address)
   const token = options.tokenStdin ? await textOf('-') : undefined
+  if (token !== undefined && !TOKEN.test(token))
+    throw usage('the token from standard input is no bearer token (RFC 6750 section 2.1)')
   if (token !== undefined && url.protocol === 'http:' && !LOOPBACK.test(url.hostname))
     throw usage(`${url.origin}: must be https, because the token is sent there`)
   const before = contentOf(options.out)
@@ -35,7 +41,7 @@ export async function importServer(address: string, options: McpImportOptions): 
     )
   const server = await readServer(url, token)
   const text = mcpModule(server)
-  const changes = toolChanges(before ?? '', text)
+  const changes = changesIn(before ?? '', text)
   const isCurrent = before === text
   if (before !== undefined) for (const change of changes) output.remark(change)
   if (!isCurrent && !options.check) replace(options.out, text)
@@ -51,7 +57,9 @@ export async function importServer(address: string, options: McpImportOptions): 
   if (unchecked > 0)
     output.remark(`${counted(unchecked, 'tool')} with arguments: add schemas in the policy.`)
   for (const template of server.unlisted)
-    output.remark(`Not in the module: ${template} would admit every resource.`)
+    output.remark(
+      `Not in the module: ${visible(template)} would admit resources of every scheme or host.`,
+    )
   if (options.check && !isCurrent)
     throw new Failure(
       REFUSED,
@@ -80,13 +88,14 @@ async function readServer(url: URL, token: string | undefined): Promise<Imported
       }),
     )
     return {
-      source: url.href,
+      // Without the query, which may have a key: the module is committed.
+      source: url.origin + url.pathname,
       tools: new Map(imported),
       prompts: [...prompts.keys()],
       resources: [
-        ...new Set([...resources.keys(), ...prefixes.filter((prefix) => prefix !== '*')]),
+        ...new Set([...resources.keys(), ...prefixes.filter((prefix) => NARROW.test(prefix))]),
       ],
-      unlisted: [...templates.keys()].filter((template) => prefixOf(template) === '*'),
+      unlisted: [...templates.keys()].filter((template) => !NARROW.test(prefixOf(template))),
     }
   } finally {
     await session.close()

@@ -15,16 +15,20 @@ export interface ImportedServer {
   readonly prompts: readonly string[]
   /** URIs, and the beginning of URIs before `*`. */
   readonly resources: readonly string[]
-  /** Templates that begin with an expression, which are not in the module. */
+  /** Templates whose expression stands for a scheme or a host: they are not in the module. */
   readonly unlisted: readonly string[]
 }
 
 const PIN = /^\/\/ pin (".*") (sha256-[\w-]{43})$/gm
+/** The members of a module without a definition. */
+const NAME = /^\/\/ (prompt|resource) (".*")$/gm
 
 /** Returns the text of the module. It depends only on the lists of the server. */
 export function mcpModule({ source, tools, prompts, resources }: ImportedServer): string {
   const names = [...tools.keys()].sort()
   const pins = names.map((name) => `// pin ${pinned(name)} ${tools.get(name)?.definition}`)
+  const listed = ([kind, list]: readonly [string, readonly string[]]) =>
+    [...list].sort().map((name) => `// ${kind} ${pinned(name)}`)
   const entries: [string, Code][] = names.map((name) => {
     const { definition = '', hasArguments = false } = tools.get(name) ?? {}
     const members: [string, Code][] = [
@@ -46,6 +50,8 @@ export function mcpModule({ source, tools, prompts, resources }: ImportedServer)
     '// Tighten a tool there: tools: { ...server.tools, NAME: { ...server.tools.NAME, permission, arguments } }.',
     '// A tool whose definition changes is hidden until you import and review it again.',
     ...pins,
+    ...listed(['prompt', prompts]),
+    ...listed(['resource', resources]),
     "import type { McpDefinition } from 'portcullis/mcp'",
     '',
     `export const server = ${written(server)} as const satisfies McpDefinition`,
@@ -61,16 +67,22 @@ const pinned = (name: string): string => visible(JSON.stringify(name))
 const checksumOf = (text: string): string =>
   createHash('sha256').update(text).digest('hex').slice(0, 32)
 
-/** Returns what differs between two modules, a line for each tool. */
-export function toolChanges(before: string, after: string): readonly string[] {
-  const [old, now] = [before, after].map(
-    (text) => new Map([...text.matchAll(PIN)].map(([, name = '', hash = '']) => [name, hash])),
-  )
-  const names = [...new Set([...(old?.keys() ?? []), ...(now?.keys() ?? [])])].sort()
-  return names.flatMap((name) => {
-    const [one, another] = [old?.get(name), now?.get(name)]
+/** Returns what differs between two modules, a line for each tool, prompt and resource. */
+export function changesIn(before: string, after: string): readonly string[] {
+  const [old, now] = [membersIn(before), membersIn(after)]
+  return [...new Set([...old.keys(), ...now.keys()])].sort().flatMap((member) => {
+    const [one, another] = [old.get(member), now.get(member)]
     if (one === another) return []
     const what = one === undefined ? 'new' : another === undefined ? 'removed' : 'changed'
-    return [`${what}: tool ${name}`]
+    return [`${what}: ${member}`]
   })
+}
+
+/** Returns the members of a module, with the hash of each tool. */
+function membersIn(text: string): ReadonlyMap<string, string> {
+  const tools = [...text.matchAll(PIN)].map(
+    ([, name, hash = '']) => [`tool ${name}`, hash] as const,
+  )
+  const others = [...text.matchAll(NAME)].map(([, kind, name]) => [`${kind} ${name}`, ''] as const)
+  return new Map([...tools, ...others])
 }

@@ -233,11 +233,17 @@ const shown = (text: string): string =>
 const odd = (method: string, problem: string): Failure =>
   new Failure(REFUSED, 'unexpected_answer', `${method}: ${problem}`)
 
+/** Never the message: that of an invalid header has the header, and so the token. */
+function codeOf({ cause }: Error): string {
+  const { code } = recordOf(cause)
+  return typeof code === 'string' ? ` (${shown(code)})` : ''
+}
+
 function unreachable(url: URL, error: Error): Failure {
   const seconds = TIMEOUT_MS / 1_000
   const problem =
     error.name === 'TimeoutError'
       ? `did not respond within ${seconds} s`
-      : `cannot be reached (${shown(String((error.cause as NodeJS.ErrnoException)?.code ?? error.message))})`
+      : `cannot be reached${codeOf(error)}`
   return new Failure(UNDECIDED, 'server_unreachable', `${url.origin} ${problem}`)
 }

@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { importServer } from '../../../cli/mcp/import-command.ts'
+import { changesIn, mcpModule } from '../../../cli/mcp/module.ts'
+import { openMcpSession } from '../../../cli/mcp/session.ts'
 import { mcp } from '../../../src/features/mcp/index.ts'
 import { definitionHash } from '../../../src/features/mcp/tool-definition.ts'
 import { startHttpServer, type TestServer } from '../../harness/http-server.ts'
@@ -137,6 +139,50 @@ test('--check refuses a changed server, and writes nothing', async () => {
     exitCode: 1,
   })
   expect(readFileSync(out(), 'utf8')).toBe(before)
+})
+
+test('prompts and resources that the server adds are changes', async () => {
+  const url = await serve(library)
+  await run(url)
+  const before = readFileSync(out(), 'utf8')
+  expect(changesIn(before, before)).toEqual([])
+  const after = mcpModule({
+    ...{ source: url, tools: new Map(), unlisted: [] },
+    prompts: ['advise', 'sell'],
+    resources: ['file:///*', 'file:///docs/*'],
+  })
+  expect(changesIn(before, after)).toEqual([
+    ...['new: prompt "sell"', 'new: resource "file:///*"', 'removed: resource "file:///a"'],
+    ...['removed: tool "list_shelves"', 'removed: tool "remove_book"'],
+  ])
+})
+
+test.each([
+  ['h{+rest}', undefined],
+  ['https://{host}/docs', undefined],
+  ['{+any}', undefined],
+  ['https://books.example.com/{path}', 'https://books.example.com/*'],
+  ['note:{id}', undefined],
+  ['note:book-{id}', 'note:book-*'],
+])('the template %s is in the module as %s', async (uriTemplate, listed) => {
+  const url = await serve((method, params) => {
+    if (method === 'resources/list') return { resources: [] }
+    if (method === 'resources/templates/list') return { resourceTemplates: [{ uriTemplate }] }
+    return library(method, params)
+  })
+  await run(url)
+  const { server: imported } = await import(out())
+  expect(Object.keys(imported.resources)).toEqual(listed === undefined ? [] : [listed])
+})
+
+test('a key in the query of the address is not in the module', async () => {
+  await run(`${await serve(library)}?api_key=SECRET`)
+  expect(readFileSync(out(), 'utf8')).not.toContain('SECRET')
+})
+
+test('a token that is no header value is not in the error', async () => {
+  const opened = openMcpSession(new URL(await serve(library)), 'SECRET\nTOKEN')
+  await expect(opened).rejects.toMatchObject({ message: expect.not.stringMatching(/SECRET|TOKEN/) })
 })
 
 const HOSTILE = '\u001b[2J`$' + '{x}\n process.exit() //\u202e\'"'
