@@ -73,7 +73,7 @@ export interface Guarded {
   /**
    * Adds a route. Throws `Misconfigured` if it names a limit that the options do not have. After the scopes of a
    * verified token were judged, it also throws for a permission by which they were not. A request without such
-   * a token changes nothing, so nobody outside decides whether an app starts.
+   * a token changes nothing, so no anonymous caller decides whether an app starts.
    */
   declare(declaration: Declaration): void
   /** Returns the largest body of a request with these declarations. */
