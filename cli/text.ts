@@ -6,9 +6,10 @@
 import Table from 'cli-table3'
 import { createColors } from 'picocolors'
 import stringWidth from 'string-width'
+import { escapeUnsafe, visible } from '../src/problems/visible.ts'
 
-/** Control and format characters (bidirectional ones too), lone surrogates, and line separators. */
-const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
+export { visible }
+
 const HEX = 16
 const HEX_DIGITS = 4
 /** The text of a cell without a value. */
@@ -18,14 +19,9 @@ const GAP = '  '
 const MINUTE_SECONDS = 60
 const HOUR_SECONDS = 3_600
 
-/** Returns the text on one line, with every unsafe character escaped as `\u{1b}`. */
-export function visible(text: string): string {
-  return text.replace(UNSAFE, (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(HEX)}}`)
-}
-
 /** Returns compact JSON with every unsafe character escaped. It parses to the same value. */
 export function visibleJson(value: unknown): string {
-  return JSON.stringify(value).replace(UNSAFE, (char) =>
+  return escapeUnsafe(JSON.stringify(value), (char) =>
     Array.from({ length: char.length }, (_, index) =>
       char.charCodeAt(index).toString(HEX).padStart(HEX_DIGITS, '0'),
     )

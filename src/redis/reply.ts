@@ -60,6 +60,18 @@ export function recordIn<Schema extends z.core.$ZodType>(
   return parsed.data
 }
 
+/** As `recordIn`, except that a record that it cannot read, such as one of another version, is undefined. */
+export function readableRecord<Schema extends z.core.$ZodType>(
+  value: unknown,
+  schema: Schema,
+): z.output<Schema> | undefined {
+  try {
+    return recordIn(value, schema)
+  } catch {
+    return undefined
+  }
+}
+
 /** Parses a stored second since the epoch. Throws for any other text, never ignores a cutoff. */
 export function readSeconds(value: string): number {
   if (!WHOLE_SECONDS.test(value)) throw malformed()

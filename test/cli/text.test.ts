@@ -5,8 +5,8 @@ import { hasColors } from '../../cli/terminal.ts'
 import { headingLine, line, record, table, visible, visibleJson } from '../../cli/text.ts'
 import { runCli } from './command-line.ts'
 
-const HOSTILE = 'a\u001b[2J\u0007\r\n\u0085\u009b31m\u202eb\u2028\ufeff\ud800\u{e0041}z'
-const PRINTED = /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]*$/u
+const HOSTILE = 'a\u001b[2J\u0007\r\n\u0085\u009b31m\u202eb\u2028\ufeff\ud800\u{e0041}\u3164\ufe0fz'
+const PRINTED = /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{DI}]*$/u
 
 describe('control characters are escaped for the terminal', () => {
   test('in text', () => {

@@ -3,6 +3,7 @@ import type { Context } from 'hono'
 import { html, raw } from 'hono/html'
 import type { HtmlEscapedString } from 'hono/utils/html'
 import { NO_STORE } from '../../http/response-headers.ts'
+import { visible } from '../../problems/visible.ts'
 import { STYLE } from './style.ts'
 
 export type Markup = HtmlEscapedString | Promise<HtmlEscapedString>
@@ -78,40 +79,44 @@ export async function renderConsole(
       ? [`script-src ${origin}${SCRIPT_PATH}`, `connect-src ${origin}${TAIL_PATH}`]
       : []),
   ]
-  return c.html(
-    html`<!doctype html>
+  const page = await html`<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title} - Portcullis</title><style>${sheet}</style>${
-      hasScript ? html`<script src="${SCRIPT_PATH}" defer></script>` : ''
-    }</head>
+    hasScript ? html`<script src="${SCRIPT_PATH}" defer></script>` : ''
+  }</head>
 <body><a class="skip" href="#main">Skip to the content</a>
 <header><a class="brand" href="${CONSOLE_PATH}">Portcullis</a>
 <nav aria-label="Console"><ul>${navigation.map(
-      ({ path, name }) =>
-        html`<li><a href="${CONSOLE_PATH}${path}"${name === at ? raw(' aria-current="page"') : ''}>${name}</a></li>`,
-    )}</ul></nav>
+    ({ path, name }) =>
+      html`<li><a href="${CONSOLE_PATH}${path}"${name === at ? raw(' aria-current="page"') : ''}>${name}</a></li>`,
+  )}</ul></nav>
 ${visitor && who(visitor)}</header>
 <main id="main" tabindex="-1"><h1>${title}</h1>
 ${content}
 </main></body></html>
-`,
-    status,
-    {
-      ...NO_STORE,
-      'Content-Security-Policy': policy.join('; '),
-      'Referrer-Policy': 'same-origin',
-      'X-Content-Type-Options': 'nosniff',
-      'Cross-Origin-Opener-Policy': 'same-origin',
-      'Cross-Origin-Resource-Policy': 'same-origin',
-      ...(refreshSeconds !== undefined && { Refresh: String(refreshSeconds) }),
-      ...headers,
-    },
-  )
+`
+  return c.html(shown(String(page)), status, {
+    ...NO_STORE,
+    'Content-Security-Policy': policy.join('; '),
+    'Referrer-Policy': 'same-origin',
+    'X-Content-Type-Options': 'nosniff',
+    'Cross-Origin-Opener-Policy': 'same-origin',
+    'Cross-Origin-Resource-Policy': 'same-origin',
+    ...(refreshSeconds !== undefined && { Refresh: String(refreshSeconds) }),
+    ...headers,
+  })
 }
 
+/** A tag, whose attributes keep their values; or text, without the line ends and tabs between tags. */
+const PARTS = /<[^>]*>|[^<\t\n\r]+/g
+
+/** Escapes characters of text that people would not see, such as those that hide or reverse a part of it. */
+const shown = (page: string): string =>
+  page.replace(PARTS, (part) => (part.startsWith('<') ? part : visible(part)))
+
 const who = ({ name, subject, issuer, tenant }: Visitor) =>
-  html`<p class="who"><span title="${subject} at ${issuer}">${name ?? subject}</span>${
+  html`<p class="who"><span title="${visible(`${subject} at ${issuer}`)}">${name ?? subject}</span>${
     tenant === undefined ? '' : html` <span class="tag">${tenant}</span>`
   } <a href="/oauth/sign-out">Sign out</a></p>`
 

@@ -2,6 +2,7 @@
 import type { AuditEvent } from '../../audit/event.ts'
 import { Denied } from '../../errors.ts'
 import { NO_STORE } from '../../http/response-headers.ts'
+import { visible } from '../../problems/visible.ts'
 import { auditPage, filtersOf } from './decision-query.ts'
 import { callerOfEvent, DECISION_WORDS } from './event-table.ts'
 import { CONSOLE_PATH, pathTo, SCRIPT_PATH, TAIL_PATH } from './layout.ts'
@@ -105,16 +106,14 @@ function rowOf({
   address,
 }: AuditEvent) {
   const caller = callerOfEvent(actor)
-  return {
-    decision,
-    cells: [
-      [time.slice(0, 19).replace('T', ' '), pathTo(`/decisions/${encodeURIComponent(requestId)}`)],
-      [DECISION_WORDS[decision]],
-      [String(status)],
-      [`${method} ${route ?? '(no route)'}`],
-      [reason],
-      caller === undefined ? ['anonymous'] : [caller.value, pathTo('/callers', { ...caller })],
-      [address, pathTo('/callers', { kind: 'address', value: address })],
-    ],
-  }
+  const cells: readonly (readonly [text: string, path?: string])[] = [
+    [time.slice(0, 19).replace('T', ' '), pathTo(`/decisions/${encodeURIComponent(requestId)}`)],
+    [DECISION_WORDS[decision]],
+    [String(status)],
+    [`${method} ${route ?? '(no route)'}`],
+    [reason],
+    caller === undefined ? ['anonymous'] : [caller.value, pathTo('/callers', { ...caller })],
+    [address, pathTo('/callers', { kind: 'address', value: address })],
+  ]
+  return { decision, cells: cells.map(([text, ...path]) => [visible(text), ...path]) }
 }

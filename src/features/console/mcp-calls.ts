@@ -1,6 +1,7 @@
 /** Operators' calls about the tools of MCP servers. */
 import * as z from 'zod/mini'
 import type { FeatureParts } from '../../gateway/feature.ts'
+import { isRecord } from '../../inspection/json-rpc.ts'
 import { type AdminCall, adminGroup } from '../../routes/admin/call.ts'
 import type { CallFrame } from '../../routes/admin/frame.ts'
 import {
@@ -17,7 +18,8 @@ import { describe } from '../../validators/checks.ts'
 import { name } from '../../validators/names.ts'
 import { accessOf } from '../mcp/definition.ts'
 import { TOOL_APPROVALS } from '../mcp/tool-approvals.ts'
-import { createMcpTools } from './mcp-tools.ts'
+import { definitionHash } from '../mcp/tool-definition.ts'
+import { createMcpTools, MAX_TEXT, type SeenTool } from './mcp-tools.ts'
 
 export const MCP_READ = 'portcullis:mcp:read'
 export const MCP_APPROVE = 'portcullis:mcp:approve'
@@ -32,7 +34,9 @@ const toolView = z.strictObject({
       z.strictObject({
         hash: z.string(),
         at: time,
-        definition: z.string().check(describe('JSON, at most 16,384 characters')),
+        definition: z
+          .nullable(z.string())
+          .check(describe('compact JSON; null: too long to be shown, and to be approved')),
       }),
     )
     .check(describe('the last definition that was not the one of the policy')),
@@ -41,6 +45,8 @@ const toolView = z.strictObject({
 export const mcpView = z.strictObject({
   servers: z.array(z.strictObject({ path: z.string(), tools: z.array(toolView) })),
 })
+const NOT_SHOWN =
+  'is a definition that is too long to be shown; set its hash in the policy after a review at the server'
 const toolPath = { server: name(256), tool: name(256) }
 
 /** Creates the calls. Undefined: the policy has no MCP servers. */
@@ -75,25 +81,25 @@ export function mcpCalls(parts: FeatureParts): (frame: CallFrame) => readonly Ad
                 const states = await tools.list(path)
                 return {
                   path,
-                  tools: listed.map(([tool, access]) => {
-                    const { permission, definition } = access === true ? {} : access
-                    const { seen, approved } = states.get(tool) ?? {}
-                    return {
-                      name: tool,
-                      permission: permission ?? null,
-                      pinned: definition ?? null,
-                      seen: seen
-                        ? { hash: seen.hash, at: timeOf(seen.atSeconds), definition: seen.text }
-                        : null,
-                      approved: approved
-                        ? {
-                            ...createdByIn(approved),
-                            hash: approved.hash,
-                            at: timeOf(approved.atSeconds),
-                          }
-                        : null,
-                    }
-                  }),
+                  tools: await Promise.all(
+                    listed.map(async ([tool, access]) => {
+                      const { permission, definition } = access === true ? {} : access
+                      const { seen, approved } = states.get(tool) ?? {}
+                      return {
+                        name: tool,
+                        permission: permission ?? null,
+                        pinned: definition ?? null,
+                        seen: seen === undefined ? null : await seenOf(seen),
+                        approved: approved
+                          ? {
+                              ...createdByIn(approved),
+                              hash: approved.hash,
+                              at: timeOf(approved.atSeconds),
+                            }
+                          : null,
+                      }
+                    }),
+                  ),
                 }
               }),
             ),
@@ -109,7 +115,8 @@ export function mcpCalls(parts: FeatureParts): (frame: CallFrame) => readonly Ad
         description:
           'The definition is the one that was seen last, so that an operator approves what `GET /-/admin/mcp/tools` has ' +
           'shown. It is approved beside that of the policy, for 400 days, from the next list of tools on that a ' +
-          'client reads, at most 10 seconds later. Operators with a tenant are refused (403).',
+          `client reads, at most 10 seconds later. A definition of more than ${MAX_TEXT} characters is refused (422). ` +
+          'Operators with a tenant are refused (403).',
         body: z.strictObject({ ...toolPath, hash }),
         example: { server: '/mcp', tool: 'search', hash: `sha256-${'A'.repeat(43)}` },
         status: 204,
@@ -119,6 +126,7 @@ export function mcpCalls(parts: FeatureParts): (frame: CallFrame) => readonly Ad
           const { seen } = (await tools.list(server)).get(tool) ?? {}
           if (seen?.hash !== approved)
             throw inputRefused('body', '/hash', 'must be the definition that was seen last')
+          if (!(await isShown(seen))) throw inputRefused('body', '/hash', NOT_SHOWN)
           const approval = { ...createdByOf(operator), hash: approved }
           await tools.approve(server, tool, {
             ...approval,
@@ -150,6 +158,25 @@ export function mcpCalls(parts: FeatureParts): (frame: CallFrame) => readonly Ad
     ]
   }
 }
+
+/**
+ * Reports whether the stored text is all that the hash covers. An operator approves nothing that the list does not
+ * show, such as a definition that is too long.
+ */
+async function isShown({ hash, text }: SeenTool): Promise<boolean> {
+  try {
+    const definition: unknown = JSON.parse(text)
+    return isRecord(definition) && (await definitionHash(definition)) === hash
+  } catch {
+    return false
+  }
+}
+
+const seenOf = async (seen: SeenTool) => ({
+  hash: seen.hash,
+  at: timeOf(seen.atSeconds),
+  definition: (await isShown(seen)) ? seen.text : null,
+})
 
 const createdByIn = (record: {
   readonly createdBy: string

@@ -3,11 +3,23 @@ import * as z from 'zod/mini'
 import type { RedisConnection } from '../../redis/connection.ts'
 import { keyPart } from '../../redis/key-part.ts'
 import { consoleKeys } from '../../redis/keys.ts'
-import { readList, readResult, readText, recordIn, sendCommand } from '../../redis/reply.ts'
+import {
+  readableRecord,
+  readList,
+  readResult,
+  readText,
+  recordIn,
+  sendCommand,
+} from '../../redis/reply.ts'
 import { integer } from '../../validators/schema-parts.ts'
 import type { ToolApprovals } from '../mcp/tool-approvals.ts'
 
-const seenSchema = z.strictObject({ hash: z.string(), atSeconds: integer(), text: z.string() })
+const seenSchema = z.strictObject({
+  hash: z.string(),
+  atSeconds: integer(),
+  /** JSON of what the hash covers. Empty: it is too long to be shown. */
+  text: z.string(),
+})
 const approvalSchema = z.strictObject({
   hash: z.string(),
   atSeconds: integer(),
@@ -32,10 +44,17 @@ export interface McpTools extends ToolApprovals {
 
 /** An approval is for the time until the policy has the new hash. */
 const LIFE_SECONDS = 400 * 86_400
-const MAX_TEXT = 16_384
+/** A longer definition is not shown, and cannot be approved. */
+export const MAX_TEXT = 16_384
 /** An isolate reads the approval of a definition at most this often. */
 const MEMORY_MS = 10_000
 const [SEEN, APPROVED] = ['seen:', 'approved:']
+
+/** Without indentation, which multiplies the size of a deep definition. */
+function textOf(definition: object): string {
+  const text = JSON.stringify({ ...definition, _meta: undefined })
+  return text.length > MAX_TEXT ? '' : text
+}
 
 export function createMcpTools(redis: RedisConnection, now: () => number): McpTools {
   const { mcpTools } = consoleKeys(redis.keys)
@@ -58,8 +77,8 @@ export function createMcpTools(redis: RedisConnection, now: () => number): McpTo
       const tool = `${server} ${name}`
       const memory = known.get(tool + hash)
       if (memory !== undefined && now() < memory.untilMs) return memory.isApproved
-      const text = JSON.stringify(definition, null, 2).slice(0, MAX_TEXT)
       try {
+        const text = textOf(definition)
         const key = await keyOf(server)
         const [found, ...others] = await redis.send([
           ['HGET', key, APPROVED + name],
@@ -84,10 +103,14 @@ export function createMcpTools(redis: RedisConnection, now: () => number): McpTo
       for (let at = 0; at < fields.length; at += 2) {
         const [field, value] = [readText(fields[at]), fields[at + 1]]
         const name = field.slice(field.indexOf(':') + 1)
-        const state = field.startsWith(SEEN)
-          ? { seen: recordIn(value, seenSchema) }
-          : { approved: recordIn(value, approvalSchema) }
-        tools.set(name, { ...tools.get(name), ...state })
+        const [seen, approved] = field.startsWith(SEEN)
+          ? [readableRecord(value, seenSchema)]
+          : [undefined, readableRecord(value, approvalSchema)]
+        tools.set(name, {
+          ...tools.get(name),
+          ...(seen && { seen }),
+          ...(approved && { approved }),
+        })
       }
       return tools
     },

@@ -45,9 +45,13 @@ function changeOf(desk: Desk, server: string, { name, pinned, seen }: Tool): Mar
   return html`<h3>${name} at ${server}</h3>
 <p>Seen ${when(seen.at)} UTC. Callers do not see the tool, and calls of it are refused.</p>
 <p>Policy: <code>${pinned}</code><br>Seen: <code>${seen.hash}</code></p>
-<details><summary>The new definition</summary><pre>${seen.definition}</pre></details>
 ${
-  desk.may('approveMcpTool')
+  seen.definition === null
+    ? html`<p class="error">The new definition is too long to be shown, so it cannot be approved here. Review it at the server, and set its hash in the policy.</p>`
+    : html`<details><summary>The new definition</summary><pre>${indented(seen.definition)}</pre></details>`
+}
+${
+  desk.may('approveMcpTool') && seen.definition !== null
     ? actionForm({
         action: 'approveMcpTool',
         label: 'Approve this definition',
@@ -56,6 +60,20 @@ ${
       })
     : ''
 }`
+}
+
+/** Indentation of a deeper text would multiply its size. */
+const MAX_INDENTED_DEPTH = 16
+
+const STRING = /"(?:\\.|[^"\\])*"/g
+
+/** Indents JSON, if it is not deep. */
+function indented(text: string): string {
+  let [depth, deepest] = [0, 0]
+  for (const char of text.replace(STRING, ''))
+    if (char === '{' || char === '[') deepest = Math.max(deepest, ++depth)
+    else if (char === '}' || char === ']') depth -= 1
+  return deepest > MAX_INDENTED_DEPTH ? text : JSON.stringify(JSON.parse(text), null, 2)
 }
 
 const toolTable = (server: string, tools: readonly Tool[]): Markup =>

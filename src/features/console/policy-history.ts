@@ -3,7 +3,7 @@ import * as z from 'zod/mini'
 import { sha256 } from '../../crypto/sha256.ts'
 import type { FeatureParts, Task } from '../../gateway/feature.ts'
 import { consoleKeys } from '../../redis/keys.ts'
-import { readList, readResult, readText, recordIn, sendCommand } from '../../redis/reply.ts'
+import { readableRecord, readList, readResult, readText, sendCommand } from '../../redis/reply.ts'
 import { type AdminCall, adminGroup } from '../../routes/admin/call.ts'
 import type { CallFrame } from '../../routes/admin/frame.ts'
 import { time } from '../../routes/admin/input.ts'
@@ -66,7 +66,7 @@ export function createPolicyHistory(parts: FeatureParts): {
     const texts = readList(
       await sendCommand(redis, ['MGET', ...hashes.map((hash) => names.policy + hash)]),
     )
-    const policies = texts.map((text) => (text === null ? undefined : recordIn(text, policyView)))
+    const policies = texts.map((text) => readableRecord(text, policyView))
     return members.slice(0, -1).flatMap((member, at) => {
       const [after, before] = [policies[at], policies[at + 1]]
       if (after === undefined || before === undefined) return []
