@@ -8,7 +8,7 @@ import { actionForm, type FormField, filterForm, queryForm } from './forms.ts'
 import { keyLimitsView } from './key-limits.ts'
 import { type ConsolePage, type Markup, pathTo, table, when } from './layout.ts'
 import type { Desk, PageDefinition } from './page.ts'
-import { card, facts, NO_STORE_TEXT, numberOf } from './parts.ts'
+import { authorOf, card, facts, NO_STORE_TEXT, numberOf } from './parts.ts'
 
 const apiKey = z.object({
   id: z.string(),
@@ -207,12 +207,12 @@ const planCards = ({ plans, assignments }: z.infer<typeof planPage>, back: strin
     html`${table(
       'Assignments',
       ['Since (UTC)', 'Kind', 'Value', 'Plan', 'By', ''],
-      assignments.map(({ id, by, value, plan, createdAt, createdBy, createdByName }) => [
+      assignments.map(({ id, by, value, plan, createdAt, ...author }) => [
         when(createdAt),
         by,
         value,
         plan,
-        createdByName ?? createdBy,
+        authorOf(author),
         actionForm({
           action: 'removePlanAssignment',
           label: 'Remove this plan',
@@ -288,7 +288,7 @@ const keyFacts = (key: ApiKey): Markup =>
     ['Plan', key.plan ?? 'that of its subject, client or tenant'],
     ['Roles', key.roles.join(', ') || 'none'],
     ['Scopes', key.scopes.join(' ') || 'none'],
-    ['Created', html`${when(key.createdAt)} by ${key.createdByName ?? key.createdBy}`],
+    ['Created', html`${when(key.createdAt)} by ${authorOf(key)}`],
     ['Rotated', when(key.rotatedAt)],
     ['Expires', key.expiresAt === null ? 'never' : when(key.expiresAt)],
     ['Last use', key.lastUsedAt === null ? 'never' : when(key.lastUsedAt)],

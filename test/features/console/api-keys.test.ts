@@ -41,7 +41,7 @@ test('a new secret is shown once, and is in no other page, event or location', a
   })
   expect((await callWith(secret, '/orders')).status).toBe(200)
   const { text: shown } = await gateway.visit(operator, `${LIST}/${id}`)
-  expect(shown).toContain('by Olga Example')
+  expect(shown).toContain('by Olga Example (olga)')
   for (const path of [LIST, `${LIST}/${id}`])
     expect((await gateway.visit(operator, path)).text).not.toContain(secret)
   expect(JSON.stringify(gateway.events)).not.toContain(secret)
@@ -107,7 +107,9 @@ test('an expiry and a plan of a key change, and the page shows what remains', as
 test('a tenant gets a plan, which its keys have', async () => {
   const { id } = await create({ name: 'of acme', subject: 'worker', tenant: 'acme' })
   expect((await act('assignPlan', { by: 'tenant', value: 'acme', plan: 'pro' })).status).toBe(303)
-  expect((await gateway.visit(operator, LIST)).text).toContain('acme')
+  const { text } = await gateway.visit(operator, LIST)
+  expect(text).toContain('acme')
+  expect(text).toContain('<td>Olga Example (olga)</td>')
   expect((await gateway.visit(operator, `${LIST}/${id}`)).text).toContain('5,000 of 5,000')
 })
 
