@@ -1,7 +1,9 @@
 /** The changes of the policy: what a gateway with another policy has changed, and when. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import * as z from 'zod/mini'
 import { diffPolicies } from '../../../src/features/console/policy-diff.ts'
 import type { PolicyView } from '../../../src/features/console/policy-view.ts'
+import { createRedisRest } from '../../../src/redis/rest.ts'
 import { PUBLIC_URL } from '../../harness/gateway.ts'
 import { startConsole } from './gateway.ts'
 import { policyWith } from './policy.ts'
@@ -27,6 +29,19 @@ test('a gateway with another policy records the change, and the pages show it', 
   const text = await (await other.fetch(request('/-/console/policy'))).text()
   expect(text).toContain('role auditor gains orders:read')
   expect((await gateway.visit(operator, '/-/console')).text).toContain('Policy changed')
+})
+
+test('a policy that another version has recorded counts as absent', async () => {
+  const rest = createRedisRest({ ...gateway.redis, timeoutMs: 5_000 })
+  const [names] = await rest.send([['KEYS', '*policies*']])
+  const [key = ''] = z.parse(z.array(z.string()), names?.result)
+  const [members] = await rest.send([['ZRANGE', key, 0, 0]])
+  const [member = ''] = z.parse(z.array(z.string()), members?.result)
+  const record = key.replace('policies', 'policy:') + member.slice(member.indexOf(':') + 1)
+  const [written] = await rest.send([['SET', record, '{"fieldOfAnother":1}', 'XX']])
+  expect(written?.result).toBe('OK')
+  for (const path of ['/-/console', '/-/console/policy'])
+    expect((await gateway.visit(operator, path)).status, path).toBe(200)
 })
 
 test('an operator of a tenant reads no changes', async () => {
