@@ -1,6 +1,7 @@
 /**
  * Verifies the hash chain of the audit trail. Computes every hash instead of trusting the gateway.
  */
+import type { Missing } from '../src/audit/chain-ends.ts'
 import {
   isOfFirstFormat,
   isWholeBlock,
@@ -29,11 +30,7 @@ export interface ChainFinding {
  * A range of missing rows. `previousHash` is the hash of the last missing row, as the row after the
  * gap records it.
  */
-export interface Gap {
-  readonly from: number
-  readonly to: number
-  readonly previousHash: unknown
-}
+export type Gap = Missing
 
 export interface ChainRows {
   /** Adds the next row in `seq` order. Returns its state, without its links to other rows. */

@@ -4,6 +4,7 @@
 import type { JSONWebKeySet } from 'jose'
 import { eventOfLine } from '../src/audit/blocks/line.ts'
 import { searchColumnsOf, searchDigest } from '../src/audit/blocks/search-columns.ts'
+import { faultOfEnd, faultOfGap } from '../src/audit/chain-ends.ts'
 import { type ChainFinding, createChainRows, type Gap } from './chain.ts'
 import { rowsOfBlock, type StoredBlock, type StoredRow } from './chain-hash.ts'
 import { createCheckpoints } from './checkpoints.ts'
@@ -155,17 +156,19 @@ function inOrder({ rows, blocks = [] }: ChainPage): readonly ChainPart[] {
 
 /** Returns the findings for one gap. Rows up to `gone` may be missing. */
 function gapFindings(
-  { from, to, previousHash }: Gap,
+  gap: Gap,
   gone: number,
   pruned: { readonly seq: number; readonly hash: unknown } | undefined,
 ): ChainFinding[] {
-  if (to > gone) {
+  const { from, to } = gap
+  const fault = faultOfGap(gap, gone, pruned)
+  if (fault === 'missing') {
     const start = Math.max(from, gone + 1)
     const detail =
       start === to ? 'it is missing' : `${to - start + 1} rows are missing, up to ${to}`
     return [{ kind: 'missing', seq: start, detail }]
   }
-  return to === pruned?.seq && previousHash !== pruned.hash
+  return fault === 'pruned'
     ? [{ kind: 'checkpoint', seq: to, detail: 'the next row has another hash of it' }]
     : []
 }
@@ -174,19 +177,13 @@ function headFindings(
   head: ChainPage['head'],
   last: { readonly seq: number; readonly hash: unknown },
 ): ChainFinding[] {
-  if (last.seq === 0) return []
-  if (head === null)
-    return [{ kind: 'head', seq: last.seq, detail: 'the end of the chain is not recorded' }]
-  if (head.seq < last.seq) {
-    return [{ kind: 'head', seq: head.seq, detail: `the chain continues to ${last.seq}` }]
-  }
-  return head.seq === last.seq && last.hash !== undefined && head.hash !== last.hash
-    ? [
-        {
-          kind: 'changed',
-          seq: last.seq,
-          detail: 'the end of the chain is recorded with another hash',
-        },
-      ]
-    : []
+  const { seq } = last
+  const fault = faultOfEnd(head, last)
+  if (fault === 'unrecorded')
+    return [{ kind: 'head', seq, detail: 'the end of the chain is not recorded' }]
+  if (fault === 'continues')
+    return [{ kind: 'head', seq: head?.seq ?? 0, detail: `the chain continues to ${seq}` }]
+  return fault === undefined
+    ? []
+    : [{ kind: 'changed', seq, detail: 'the end of the chain is recorded with another hash' }]
 }

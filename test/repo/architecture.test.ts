@@ -171,6 +171,8 @@ describe('the structure of the source', () => {
       shared.push(`src/features/signals/${part}.ts`)
     // `audit verify` compares what queries read of a block with its events.
     shared.push('src/audit/blocks/line.ts', 'src/audit/blocks/search-columns.ts')
+    // What a chain begins and ends with, and the characters that people do not see: the console says the same.
+    shared.push('src/audit/chain-ends.ts', 'src/problems/visible.ts')
     // `idp` shows data.
     for (const data of ['auth-times', 'presets', 'sources'])
       shared.push(`src/identity-providers/${data}.ts`)

@@ -1,10 +1,10 @@
 /** The pages of the audit chain: verify, export, erase. */
 import { html } from 'hono/html'
 import * as z from 'zod/mini'
-import { hashOfBlock } from '../../audit/blocks/block.ts'
 import { type ChainPart, exportName, ndjsonOf } from '../../audit/chain-export.ts'
 import { type ChainPage, chainPageSchema } from '../../audit/log.ts'
 import { NO_STORE } from '../../http/response-headers.ts'
+import { verifyPart } from './chain-verdict.ts'
 import { actionForm, filterForm } from './forms.ts'
 import { type ConsolePage, type Markup, pathTo, table, when } from './layout.ts'
 import type { Desk, PageDefinition, Query } from './page.ts'
@@ -99,29 +99,11 @@ function extentOf({ rows, blocks }: ChainPart): { readonly first: number; readon
     : { first: Math.min(...all), last: Math.max(...all) }
 }
 
-interface Verdict {
-  readonly ok: boolean
-  readonly text: string
-}
-
-/** Computes the hashes of blocks again, and compares each with its predecessor. */
-async function verify({ blocks }: ChainPart, before: string | undefined): Promise<Verdict> {
-  let previous = before
-  let seq: number | undefined
-  for (const block of blocks) {
-    const { first_seq, last_seq, previous_hash, hash, lines } = block
-    const where = `events ${first_seq} to ${last_seq}`
-    if (seq !== undefined && first_seq !== seq + 1)
-      return { ok: false, text: `Events are missing between ${seq} and ${first_seq}.` }
-    if (previous !== undefined && previous_hash !== previous)
-      return { ok: false, text: `The predecessor of ${where} was changed.` }
-    if (last_seq !== first_seq + lines.length - 1 || hash !== (await hashOfBlock(block)))
-      return { ok: false, text: `The ${where} were changed.` }
-    previous = hash
-    seq = last_seq
-  }
-  return { ok: true, text: 'Every hash matches its events and its predecessor.' }
-}
+const WORDS = {
+  yes: ['allow', 'Verified'],
+  part: ['deny', 'Verified in part'],
+  no: ['error', 'Not verified'],
+} as const
 
 async function chainCard(desk: Desk): Promise<Markup | string> {
   let isPermitted = true
@@ -134,10 +116,15 @@ async function chainCard(desk: Desk): Promise<Markup | string> {
   const part = partOf(pages)
   const { first, last } = extentOf(part)
   const { head, next } = pages.at(-1) ?? { head: null }
-  const verdict = await verify(part, desk.query.hash)
-  const { after } = desk.query
-  const hash = part.blocks.at(-1)?.hash
-  return html`<p><strong class="${verdict.ok ? 'allow' : 'error'}">${verdict.ok ? 'Verified' : 'Not verified'}</strong> ${verdict.text}</p>
+  const { after, hash: before } = desk.query
+  const { result, text, hash } = await verifyPart({
+    ...part,
+    after: Number(after ?? 0),
+    hash: before,
+    head: next === undefined ? head : undefined,
+  })
+  const [tone, words] = WORDS[result]
+  return html`<p><strong class="${tone}">${words}</strong> ${text}</p>
 ${facts([
   ['Events', first === 0 ? 'none' : `${numberOf(first)} to ${numberOf(last)}`],
   ['End of the chain', head === null ? 'none' : `${numberOf(head.seq)}, ${head.hash}`],
