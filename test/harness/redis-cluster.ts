@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { freePort } from './process.ts'
-import { directTo, type RealServer, startRealServer } from './resp-server.ts'
+import { directTo, startRealServer } from './resp-server.ts'
 
 /** How long a master must be silent before its replica takes its place. */
 export const NODE_TIMEOUT_MS = 2_000
@@ -25,6 +25,8 @@ export interface ClusterNode {
   resume(): void
   /** Ends the process at once (SIGKILL). */
   kill(): Promise<void>
+  /** Starts it again, empty, as the same node of the cluster. */
+  restart(): Promise<void>
 }
 
 export interface TestCluster {
@@ -96,10 +98,10 @@ export async function startRedisCluster({
         })
     },
     async close() {
-      for (const { node, server } of started) {
+      for (const { node } of started) {
         node.resume()
         node.direct.disconnect()
-        await server.close()
+        await node.kill()
       }
       rmSync(folder, { recursive: true, force: true })
     },
@@ -175,34 +177,37 @@ export async function moveSlot(
 
 interface StartedNode {
   readonly node: ClusterNode
-  readonly server: RealServer
   readonly busPort: number
 }
 
 async function startNode(folder: string, args: readonly string[]): Promise<StartedNode> {
   const [port, busPort] = [await freePort(), await freePort()]
-  const server = await startRealServer(
-    [
-      ...['--dir', folder, '--cluster-enabled', 'yes', '--cluster-port', String(busPort)],
-      ...['--cluster-config-file', `nodes-${port}.conf`, '--appendonly', 'no'],
-      ...['--cluster-node-timeout', String(NODE_TIMEOUT_MS)],
-      ...['--cluster-require-full-coverage', 'no', '--maxmemory', '256mb'],
-      ...['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1', ...args],
-    ],
-    port,
-  )
+  const start = () =>
+    startRealServer(
+      [
+        ...['--dir', folder, '--cluster-enabled', 'yes', '--cluster-port', String(busPort)],
+        ...['--cluster-config-file', `nodes-${port}.conf`, '--appendonly', 'no'],
+        ...['--cluster-node-timeout', String(NODE_TIMEOUT_MS)],
+        ...['--cluster-require-full-coverage', 'no', '--maxmemory', '256mb'],
+        ...['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1', ...args],
+      ],
+      port,
+    )
+  let server = await start()
   const direct = directTo(port)
   const id = await direct.cluster('MYID')
-  const { process } = server
   const node: ClusterNode = {
     port,
     id: String(id),
     direct,
-    pause: () => void process.kill('SIGSTOP'),
-    resume: () => void process.kill('SIGCONT'),
-    kill: server.close,
+    pause: () => void server.process.kill('SIGSTOP'),
+    resume: () => void server.process.kill('SIGCONT'),
+    kill: () => server.close(),
+    async restart() {
+      server = await start()
+    },
   }
-  return { node, server, busPort }
+  return { node, busPort }
 }
 
 type SlotRange = [from: number, to: number, master: [host: string, port: number, id: string]]

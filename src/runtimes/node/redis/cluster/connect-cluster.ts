@@ -100,6 +100,7 @@ export function connectCluster(
     connectionOf: (number) =>
       (number === undefined ? unchecked : unchecked.lanes.all[number]) ?? unchecked,
     masters: router.masters,
+    nodeAt: router.nodeAt,
     warn: (text) => console.error(text),
     now: () => Date.now(),
   })

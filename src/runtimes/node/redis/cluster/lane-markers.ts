@@ -3,10 +3,12 @@
  * empty, and its replica becomes so too: no caller would be revoked in its lanes.
  */
 import { restoreLane } from '../../../../access/revocation/redis/broadcast.ts'
-import type { RedisConnection, RedisReply } from '../../../../redis/connection.ts'
+import type { RedisCommand, RedisConnection, RedisReply } from '../../../../redis/connection.ts'
 import { clusterKeys, createKeys, replicationKeys } from '../../../../redis/keys.ts'
 import { CONTROL_TAG, laneTags, tagSlot } from '../../../../redis/lanes.ts'
+import type { RedisServer } from '../../schemas/redis-url.ts'
 import type { ClusterNode } from './router.ts'
+import { readRedirection } from './slot-table.ts'
 
 /** The keys of lanes, or of the control lane, are gone. No reply of the master is used. */
 export class LostKeys extends Error {
@@ -19,6 +21,7 @@ interface MarkerOptions {
   /** Returns the connection to a lane, `undefined` for the control lane. */
   readonly connectionOf: (number: number | undefined) => RedisConnection
   readonly masters: () => readonly ClusterNode[]
+  readonly nodeAt: (server: RedisServer) => ClusterNode
   /** Gets what an operator must know. */
   readonly warn: (text: string) => void
   /** Milliseconds since the epoch. */
@@ -38,6 +41,7 @@ export function createLaneMarkers({
   lanes,
   connectionOf,
   masters,
+  nodeAt,
   warn,
   now,
 }: MarkerOptions) {
@@ -87,18 +91,32 @@ export function createLaneMarkers({
     return replies.flat().some(({ result }) => result === 1)
   }
 
+  /** Whether a node has each marker. While its slot moves, the marker may be at the next owner already. */
+  async function markersAt(node: ClusterNode, places: readonly Place[]): Promise<boolean[]> {
+    const replies = await node.query(places.map(({ marker }) => exists(marker)))
+    return Promise.all(
+      places.map(async ({ marker }, at) => {
+        const reply = replies[at]
+        const moving = reply?.error ? readRedirection(reply.error, node.server) : undefined
+        if (moving?.kind !== 'ask') return isPresent(reply)
+        const [, later] = await nodeAt(moving.server).query([['ASKING'], exists(marker)])
+        return isPresent(later)
+      }),
+    )
+  }
+
   return {
     /** Throws `LostKeys` if a master has lost the keys of lanes, and begins to restore them. */
     async verify(node: ClusterNode, owns: (slot: number) => boolean): Promise<void> {
       const here = [control, ...ofLanes].filter(({ slot }) => owns(slot))
-      const replies = await node.query(here.map(({ marker }) => ['EXISTS', marker]))
-      const lost = here.filter((_, at) => replies[at]?.result === 0)
+      const found = await markersAt(node, here)
+      const lost = here.filter((_, at) => !found[at])
       if (lost.length === 0) return
       const hasControl = here.includes(control)
       if (hasControl && lost.includes(control)) {
-        const [known] = await node.query([['EXISTS', stored]])
+        const [known] = await node.query([exists(stored)])
         // Absent in a new cluster. Present while the first start sets the markers.
-        if (known?.result === 1 || !(await anyLaneIsMarked())) return
+        if (isPresent(known) || !(await anyLaneIsMarked())) return
         warn(
           'Redis Cluster: the control lane has lost its keys: clients, API keys, sessions and revocations. ' +
             'Restore them from a backup. To continue without them: ' +
@@ -107,8 +125,8 @@ export function createLaneMarkers({
         throw new LostKeys('the control lane has lost its keys')
       }
       if (!hasControl) {
-        const [known] = await connectionOf(undefined).send([['EXISTS', control.marker]])
-        if (known?.result === 0) return
+        const [known] = await connectionOf(undefined).send([exists(control.marker)])
+        if (!isPresent(known)) return
       }
       warn(
         `Redis Cluster: ${node.address} has lost the keys of ${lost.length} lanes, and gets their revocations again`,
@@ -120,12 +138,21 @@ export function createLaneMarkers({
     /** Sets the markers of a new cluster. */
     async mark(): Promise<void> {
       const connection = connectionOf(undefined)
-      const [known] = await connection.send([['EXISTS', control.marker]])
-      if (known?.result !== 0) return
+      const [known] = await connection.send([exists(control.marker)])
+      if (isPresent(known)) return
       await Promise.all(
         ofLanes.map(({ number, marker }) => connectionOf(number).send([['SET', marker, '1']])),
       )
       await connection.send([['SET', control.marker, '1']])
     },
   }
+}
+
+const exists = (key: string): RedisCommand => ['EXISTS', key]
+
+/** An error is no answer: a master that has restarted says `CLUSTERDOWN` at first, whatever it has lost. */
+function isPresent(reply: RedisReply | undefined): boolean {
+  if (reply?.result === 1) return true
+  if (reply?.result === 0) return false
+  throw new Error('the master does not say whether it has its keys')
 }

@@ -58,19 +58,15 @@ export const tickMsOf = (fenceMs: number): number => fenceMs / PINGS_PER_FENCE
 export function createFencedServer(options: FencedServerOptions): FencedServer {
   const { target, silenceMs, fenceMs, prepare, confirm, ...socketOptions } = options
   const now = () => performance.now()
-  const requests = createRespSocket(target, silenceMs, socketOptions)
-  const writers = createRespSocket(target, silenceMs, socketOptions)
+  // Another server, or an empty one, may be at the address: no socket may outlive another one.
+  const onLost = () => {
+    fence.close()
+    server.reset(new Error('the server was lost'))
+  }
+  const requests = createRespSocket(target, silenceMs, { ...socketOptions, onLost })
+  const writers = createRespSocket(target, silenceMs, { ...socketOptions, onLost })
   // Of its own, because a reply to PING behind a thousand requests comes too late to prove anything.
-  const watch = createRespSocket(target, silenceMs, {
-    ...socketOptions,
-    // Another server may be at the address: no socket may outlive the one that is watched.
-    onLost: () => {
-      fence.close()
-      const cause = new Error('the server was lost')
-      requests.drop(cause)
-      writers.drop(cause)
-    },
-  })
+  const watch = createRespSocket(target, silenceMs, { ...socketOptions, onLost })
   let answered = 0
   let failed = 0
   let isPinging = false
