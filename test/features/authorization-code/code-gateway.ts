@@ -23,6 +23,7 @@ import { definePolicy } from '../../../src/policy/policy.ts'
 import { newAddress } from '../../harness/address.ts'
 import { PUBLIC_URL, startGateway } from '../../harness/gateway.ts'
 import { ISSUER } from '../../harness/issuer.ts'
+import { lanesOfRun } from '../../harness/lanes.ts'
 import { privateJwk } from '../authorization-server/gateway.ts'
 
 export { PUBLIC_URL }
@@ -52,6 +53,7 @@ export async function startCodeGateway(
   /** Further issuers with the key of the first. */
   issuers: readonly object[] = [],
   server: AuthorizationServerDefinition = {},
+  lanes: number = lanesOfRun,
 ) {
   const sessions = new Map<string, Principal>()
   const signIn: Feature = {
@@ -122,6 +124,7 @@ export async function startCodeGateway(
     ...gateway
   } = await startGateway({
     policy,
+    lanes,
     issuers: ({ publicJwk }) =>
       [{ issuer: ISSUER }, ...issuers].map((more) => ({
         audience: PUBLIC_URL,

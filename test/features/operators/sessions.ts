@@ -6,8 +6,9 @@ import { createSessionStore } from '../../../src/features/sign-in/redis/session-
 import { createSeal } from '../../../src/features/sign-in/seal.ts'
 import { SESSION_COOKIE } from '../../../src/features/sign-in/session.ts'
 import { createSessions } from '../../../src/features/sign-in/sessions.ts'
-import { createRedisRest } from '../../../src/redis/rest.ts'
+import type { RedisConnection } from '../../../src/redis/connection.ts'
 import { ISSUER } from '../../harness/issuer.ts'
+import { connectionOf } from '../../harness/lanes.ts'
 import type { TestRedis } from '../../harness/redis.ts'
 
 export interface Person {
@@ -30,11 +31,11 @@ export const SIGN_IN_VARIABLES = {
 
 /** Opens a session as the sign-in does after a login. Returns its cookie. */
 export async function openSession(
-  redis: TestRedis,
+  redis: TestRedis | RedisConnection,
   audience: string,
   { subject = 'olga', roles, tenant, name, host, ageSeconds = 0 }: Person,
 ): Promise<string> {
-  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  const rest = 'send' in redis ? redis : connectionOf(redis)
   const sessions = createSessions({
     store: createSessionStore(rest, Date.now),
     revocations: createRevocations(rest, Date.now),

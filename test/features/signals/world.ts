@@ -20,7 +20,7 @@ interface IsolateOptions {
 }
 
 /** Trusts `ISSUER` and `REMOTE_ISSUER`; the first one is the transmitter. */
-export async function startWorld() {
+export async function startWorld(lanes: number = lanesOfRun) {
   const redis = await startTestRedis()
   await redis.direct.flushall()
   const origin = await startHttpOrigin((_, response) => response.end('[]'))
@@ -48,7 +48,7 @@ export async function startWorld() {
     const auditSink = { record: (event: AuditEvent) => void events.push(event) }
     const services = composeServices({ ...environment, ...vars }, policy, {
       ...WORKERS,
-      ...(lanesOfRun > 0 && portsOfLanes(lanesOfRun)),
+      ...(lanes > 0 && portsOfLanes(lanes)),
     })
     const app = createGateway({ ...services, auditSink }, policy)
     async function send(path: string, init: RequestInit & { readonly headers: object }) {
@@ -83,7 +83,7 @@ export async function startWorld() {
   return {
     redis,
     /** Writes what isolates read. */
-    connection: connectionOf(redis),
+    connection: connectionOf(redis, lanes),
     key,
     remoteKey,
     environment,
