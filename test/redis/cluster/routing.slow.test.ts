@@ -1,4 +1,6 @@
 /** Calls to a real cluster: where they go, and what happens while slots move and sockets break. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { checkResp } from '../../../cli/doctor/resp.ts'
 import { Misconfigured } from '../../../src/errors.ts'
@@ -6,6 +8,7 @@ import type { RedisConnection } from '../../../src/redis/connection.ts'
 import { allLanes } from '../../../src/redis/lanes.ts'
 import { connectResp, type RespClient } from '../../../src/runtimes/node/redis/resp.ts'
 import type { RespOptions } from '../../../src/runtimes/node/redis/socket/resp-client.ts'
+import { ROOT } from '../../harness/process.ts'
 import {
   type ClusterNode,
   moveSlot,
@@ -211,6 +214,43 @@ describe.skipIf(!hasRedisServer)('a cluster', () => {
     await second?.direct.config('SET', 'cluster-require-full-coverage', 'no')
     expect(await another({ acceptsEviction: true }).check()).toEqual([eviction])
     await first?.direct.config('SET', 'maxmemory-policy', 'noeviction')
+  })
+
+  describe('an ACL user', () => {
+    /** Gives each node the user, and returns the URL of the cluster with it. */
+    async function urlOf(rights: readonly string[]) {
+      const named = ['RESET', 'on', '>secret', ...rights]
+      for (const { direct } of cluster.nodes) await direct.acl('SETUSER', 'gateway', ...named)
+      return `${cluster.url.replace('//', '//gateway:secret@')}/?lanes=${LANES}`
+    }
+    const documented = async () => {
+      const page = await readFile(join(ROOT, 'docs/redis-cluster.md'), 'utf8')
+      const rights = /^ACL SETUSER gateway on >… (.*)$/m.exec(page)?.[1]?.split(' ') ?? []
+      expect(rights).toContain('-@dangerous')
+      return rights
+    }
+
+    test('with the documented rights is served, and the settings of the cluster are checked [R31]', async () => {
+      const url = await urlOf(await documented())
+      expect(await another({ url }).check()).toEqual([])
+      expect(await mistakesOf({ url, fenceMs: 1_900 })).toEqual([
+        expect.stringMatching(/^REDIS_FENCE_MS: .* less than cluster-node-timeout/),
+      ])
+      const user = another({ url }).connect({ timeoutMs: 1_000 })
+      const key = `${user.keys.prefix}by-the-user`
+      expect(await user.send([['SET', key, 1]], { acknowledgedBy: 1 })).toEqual([{ result: 'OK' }])
+      expect(await user.send([['EVAL', 'return 1', 1, key]])).toEqual([{ result: 1 }])
+    })
+
+    test('that may not read settings gets a warning at the start and from doctor', async () => {
+      const rights = await documented()
+      const url = await urlOf(rights.filter((right) => right !== '+config|get'))
+      const text = expect.stringMatching(/may not run CONFIG GET, so the settings .* not checked/)
+      expect(await another({ url }).check()).toEqual([text])
+      expect(await checkResp({ url, prefix: 'pc:', timeoutMs: 250 })).toContainEqual(
+        expect.objectContaining({ level: 'warning', seen: text }),
+      )
+    })
   })
 
   test('doctor checks a cluster as the gateway uses it', async () => {

@@ -24,13 +24,23 @@ const SETTINGS = [
 ] as const
 type Setting = (typeof SETTINGS)[number]
 
-/** Reads the settings of all masters that answer. A user without the right to read them gets no finding. */
+const UNREADABLE: Findings = {
+  mistakes: [],
+  warnings: [
+    'REDIS_URL: the user may not run CONFIG GET, so the settings of the cluster were not checked; allow +config|get behind -@dangerous',
+  ],
+}
+
+/** Reads the settings of all masters that answer. A user without the right to read them gets a warning. */
 export async function clusterFindings(
   router: ClusterRouter,
   requirements: ClusterRequirements,
 ): Promise<Findings> {
   const found = await Promise.all(
-    router.masters().map(async (node) => findingsOf(await settingsOf(node), requirements)),
+    router.masters().map(async (node) => {
+      const settings = await settingsOf(node)
+      return settings === 'refused' ? UNREADABLE : findingsOf(settings, requirements)
+    }),
   )
   const all = [...found, replicasOf(router, requirements)]
   return {
@@ -45,10 +55,11 @@ export async function clusterFindings(
   }
 }
 
-async function settingsOf(node: ClusterNode): Promise<ReadonlyMap<Setting, string>> {
+async function settingsOf(node: ClusterNode): Promise<ReadonlyMap<Setting, string> | 'refused'> {
   const replies = await node
     .query(SETTINGS.map((name) => ['CONFIG', 'GET', name]))
     .catch((): readonly RedisReply[] => [])
+  if (replies.some(({ error }) => error !== undefined)) return 'refused'
   const values = SETTINGS.flatMap((name, at): [Setting, string][] => {
     const result = replies[at]?.result
     const value: unknown = Array.isArray(result) ? result[1] : undefined
