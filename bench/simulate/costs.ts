@@ -58,7 +58,7 @@ export function readCosts() {
       title: 'the same on a master with one replica, as a factor',
       value: 1.26,
       unit: '',
-      source: 'measured with a prototype, 51 us and 40 us on a busy machine',
+      source: 'assumption: 51 us and 40 us in one run, without a stored result',
     },
     feedRead: {
       title: 'CPU of Redis to read the feed, with some new entries',
@@ -94,7 +94,8 @@ export function readCosts() {
       title: 'until the lanes of a lost master have another one',
       value: 4_200,
       unit: 'ms',
-      source: 'the longest of five kills, 3.7 to 4.2 s, with a node timeout of 2 s',
+      source:
+        'assumption, for a node timeout of 2 s; test/redis/cluster/failover.slow.test.ts kills a master',
     },
     busy: {
       title: 'most use of a core of a master',

@@ -26,6 +26,9 @@ function sizes(variants: readonly Variant[]): Part {
     variant.options.lease === undefined ? '-' : of(variant)
   return {
     title: 'Size',
+    text:
+      'With more masters than a quarter of the lanes, the load is uneven: some masters have more lanes than others, ' +
+      'as the row of the mean shows. More lanes, chosen at the first start, need fewer masters.',
     headings: ['', ...variants.map(({ title }) => title)],
     rows: [
       row('commands for a request', ({ size }) => fixed(size.commandsPerRequest, 2)),
@@ -186,7 +189,7 @@ function introduction({ given, variants }: Simulated): readonly string[] {
       'of the servers are the specifications that the tests compare the scripts with.',
     `Scaled: ${sampled} requests a second are simulated, of whole tenants, for ${given.seconds} s. A simulated caller has the ` +
       'rate, limits and connections that it has in the fleet. Commands and units are multiplied; the lanes of all callers of the fleet are ' +
-      'computed. Each process reads the feeds of all lanes together, twice in a bound: this is computed, and an upper bound.',
+      'computed. Each process reads the feeds of all lanes together, twice in each maxStalenessMs. This number is computed, not simulated; the true one is not larger.',
     'Not simulated: queues and late replies, lost units of a failover, the moment between taking and refunding a unit, network outside of ' +
       'Redis, calls of operators, sessions and tokens.',
   ]
@@ -233,7 +236,7 @@ export function pageOf(simulated: Simulated): string {
     ].join('\n\n'),
   )
   return `${[
-    '# A fleet on paper',
+    '# Simulated fleet',
     'What a large fleet of gateways needs and does, by simulation. `npm run simulate -- --report` writes this page; a test fails if it differs. ' +
       'Another fleet: `npm run simulate -- --gateways 20 --rate 50000`; all options: `npm run simulate -- --help`. ' +
       'A test compares the simulation with real gateways over Redis: their counts differ by at most 10 %.',

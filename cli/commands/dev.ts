@@ -19,7 +19,7 @@ origin for demonstration unless ORIGIN_URL is set. A project with a wrangler.tom
 portcullis.config.ts and no wrangler.toml runs on Node, and uses a changed policy without a restart. Ctrl-C stops all of them. The ready line and example
 requests go to stdout, progress to stderr. With --json, stdout gets one object with the URL.
 
-Environment: the variables of \`npm start\`, see docs/configuration.md: PORT, REDIS_URL, ORIGIN_URL,
+Environment: the variables of \`npm start\`, see docs/environment.md: PORT, REDIS_URL, ORIGIN_URL,
 ISSUERS and others. Variables in .dev.vars and wrangler.toml are used if the environment lacks them.
 
 An app on Node needs only a Redis: see \`portcullis redis\`.`

@@ -13,7 +13,7 @@ the proxies.
 
 Exit codes: 0 no errors, 1 errors, 2 wrong usage. Warnings do not change the exit code.
 
-Environment: the variables of the gateway (docs/configuration.md), which override those of the file and of
+Environment: the variables of the gateway (docs/environment.md), which override those of the file and of
 [vars] in wrangler.toml; with --url also PORTCULLIS_CLIENT_ID and PORTCULLIS_CLIENT_SECRET.`
 
 export function addDoctorCommand(program: Command): void {

@@ -8,7 +8,7 @@ const MAX_WORKERS = 128
 
 const HELP = `
 Serves the policy of the project on Node, without Cloudflare. It needs Node 22, and Node 22.18 to read a
-policy in TypeScript. The configuration comes from the environment, see docs/configuration.md and
+policy in TypeScript. The configuration comes from the environment, see docs/environment.md and
 docs/node.md. The file of --values has values of variables that are not set, NAME=value a line.
 
 With --workers, a primary process starts that many gateways, and a new one for each that ends. The log is

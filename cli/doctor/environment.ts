@@ -28,7 +28,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   TRUSTED_PROXIES: 'Set it to the networks of the proxies, such as 10.0.0.0/8.',
 }
 const BINDING = /, or bind a (service|Worker) as ORIGIN( in wrangler\.toml)?/
-const OTHER_REMEDY = 'Correct the variable; docs/configuration.md describes it.'
+const OTHER_REMEDY = 'Correct the variable; docs/environment.md describes it.'
 
 export interface CheckedEnvironment {
   readonly findings: readonly Finding[]

@@ -49,7 +49,7 @@ export async function checkResp({ prefix, ...target }: RespTarget): Promise<read
     ]
   } catch (error) {
     if (!(error instanceof Misconfigured)) throw error
-    const remedy = 'Correct REDIS_URL; docs/configuration.md describes it.'
+    const remedy = 'Correct REDIS_URL; docs/environment.md describes it.'
     return error.mistakes.map((text) => mistake(CHECK, text, remedy))
   } finally {
     client.close()

@@ -19,7 +19,7 @@ export async function examineIssuer(argument: string, options: IdpDoctorOptions)
   const selected = selectEntry(url, undefined, entries, options)
   const found: Check[] = entries.mistakes.map((mistake) =>
     failed('configuration', 'not valid', textOf(mistake), {
-      remedy: 'Correct the entry; docs/configuration.md lists its fields',
+      remedy: 'Correct the entry; docs/issuers.md lists its fields',
     }),
   )
   if (url !== argument) {

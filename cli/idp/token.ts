@@ -60,7 +60,7 @@ export async function examineToken(token: string, options: IdpDoctorOptions): Pr
 const entryMistake = (mistake: string): Check =>
   failed('configuration', 'not valid', mistake, {
     remedy:
-      'Correct the entry; docs/configuration.md lists its fields, and portcullis idp show those of a preset',
+      'Correct the entry; docs/issuers.md lists its fields, and portcullis idp show those of a preset',
   })
 
 /** Reads a token, or returns the mistake in its form. Repeats nothing of it. */
@@ -134,7 +134,7 @@ async function diagnose(
     found.push(presetCheck(comparison, repaired.preset))
   found.push(...keys.checks, ...others)
   if (errorsIn(found) === 0 && verdict.startsWith('rejected')) {
-    const remedy = 'Compare the claims of the token with docs/configuration.md'
+    const remedy = 'Compare the claims of the token with docs/issuers.md'
     found.push(failed('verifier', verdict, `the token is ${verdict}`, { remedy }))
   }
   const isForged = others.some(

@@ -31,7 +31,7 @@ export interface ServeOptions {
   readonly policy: Policy
   /** The SHA-256 of the policy's files, for metrics, `/-/readyz` and the audit trail. Default: it is not known. */
   readonly policyDigest?: string | undefined
-  /** The variables of `docs/configuration.md`. Default `process.env`. */
+  /** The variables of `docs/environment.md`. Default `process.env`. */
   readonly env?: Variables | undefined
   /** Default: the variable `PORT`, or 8787. 0 selects a free port. */
   readonly port?: number | undefined

@@ -62,7 +62,7 @@ describe.skipIf(!hasRedisServer)('a master of a cluster', () => {
     return lane
   }
 
-  test('that was paused and replaced admits no revoked caller, and would without the fence', async () => {
+  test('that was paused and replaced admits no revoked caller, and would without the fence [S94]', async () => {
     const fenced = await connected()
     const believing = await connected({ fenceMs: Number.POSITIVE_INFINITY, timeoutMs: LONG_MS })
     const [master] = cluster.masters
@@ -118,7 +118,7 @@ describe.skipIf(!hasRedisServer)('a master of a cluster', () => {
     await cluster.settled()
   })
 
-  test('that is killed under load stops its own lanes only, and they come back', async () => {
+  test('that is killed under load stops its own lanes only, and they come back [R43]', async () => {
     const redis = await connected()
     const [, , master] = cluster.masters
     if (master === undefined) throw new Error('there is no master')

@@ -52,7 +52,7 @@ describe.skipIf(!hasRedisServer)('on a cluster', () => {
     })
   })
 
-  test('20 subjects admit exactly 100 of a limit of their tenant, and no unit is lost', async () => {
+  test('20 subjects admit exactly 100 of a limit of their tenant, and no unit is lost [S93]', async () => {
     await cluster.flush()
     const connection = client.connect({ timeoutMs: 1_000 })
     const refunds: Promise<void>[] = []

@@ -83,7 +83,7 @@ describe.skipIf(!hasRedisServer)('a master that has lost its keys', () => {
       },
     ],
   ])(
-    'that %s admits no revoked caller, and gets all revocations again',
+    'that %s admits no revoked caller, and gets all revocations again [S94]',
     async (_, loseKeys) => {
       await cluster.settled()
       const { redis, outcomes } = gateway()

@@ -74,7 +74,7 @@ describe.skipIf(!hasRedisServer)('on a cluster', () => {
       .toBe(0)
   }
 
-  test('a tenant that is revoked while a master is paused is in force nowhere in part for longer than its completion', async () => {
+  test('a tenant that is revoked while a master is paused is in force nowhere in part for longer than its completion [S92]', async () => {
     const redis = gateway(1)
     const members = callers('acme')
     await recovered(redis)
@@ -111,7 +111,7 @@ describe.skipIf(!hasRedisServer)('on a cluster', () => {
     expect(after.admitted, NEVER).toBe(0)
   }, 60_000)
 
-  test('no acknowledged revocation is lost with a master whose replica lagged; without WAIT some are', async () => {
+  test('no acknowledged revocation is lost with a master whose replica lagged; without WAIT some are [S92]', async () => {
     const [acked, unsafe] = [gateway(1), gateway(0)]
     await cluster.settled()
     await recovered(unsafe)

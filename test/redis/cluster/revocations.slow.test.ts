@@ -198,16 +198,19 @@ describe.skipIf(!isInstalled('redis-server'))('after', () => {
     },
   }
 
-  test.each(Object.entries(WAYS))('%s, no gateway admits its next request', async (_, create) => {
-    const { credential, end } = await create()
-    expect(await request(credential)).toEqual({ statuses: [200, 200], reached: 2 })
-    await end()
-    const { statuses, reached } = await request(credential)
-    expect(reached).toBe(0)
-    for (const status of statuses) expect([401, 403]).toContain(status)
-  })
+  test.each(Object.entries(WAYS))(
+    '%s, no gateway admits its next request [S92]',
+    async (_, create) => {
+      const { credential, end } = await create()
+      expect(await request(credential)).toEqual({ statuses: [200, 200], reached: 2 })
+      await end()
+      const { statuses, reached } = await request(credential)
+      expect(reached).toBe(0)
+      for (const status of statuses) expect([401, 403]).toContain(status)
+    },
+  )
 
-  test('a ban of an address, no gateway admits a caller of any lane, until it is lifted', async () => {
+  test('a ban of an address, no gateway admits a caller of any lane, until it is lifted [S92]', async () => {
     const callers = await Promise.all(Array.from({ length: 2 * LANES }, () => token()))
     const address = '203.0.113.7'
     const { id } = await admin('POST', '/bans', { kind: 'address', value: address, seconds: 60 })

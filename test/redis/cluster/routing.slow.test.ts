@@ -167,7 +167,7 @@ describe.skipIf(!hasRedisServer)('a cluster', () => {
     expect(await countOn(next, 'incr')).toBe(before + 1)
   })
 
-  test('a call whose socket is lost before the reply fails, and is not sent again', async () => {
+  test('a call whose socket is lost before the reply fails, and is not sent again [R44]', async () => {
     const { owner } = await placeOf(lane(5))
     const key = `${lane(5).keys.prefix}once`
     const call = lane(5).send([

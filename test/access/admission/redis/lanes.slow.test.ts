@@ -64,7 +64,7 @@ describe('an exact limit over 64 lanes', () => {
     expect(all.filter(isAdmitted).length).toBe(30)
   })
 
-  test('20 subjects admit exactly 100 of a limit of their tenant in another lane, and no unit is lost', async () => {
+  test('20 subjects admit exactly 100 of a limit of their tenant in another lane, and no unit is lost [S93]', async () => {
     const stores = Array.from({ length: 4 }, () => storeOver(lanesOver(connection(), 64)))
     const lanes = lanesOver(connection(), 64)
     const tenant = apartFrom(lanes, [], 'tenant')
@@ -153,7 +153,7 @@ describe('a refused request', () => {
     expect(sharesAfter?.length).toBe(sharesBefore?.length)
   })
 
-  test('gives back only its own unit, while others take and give back units of the same window', async () => {
+  test('gives back only its own unit, while others take and give back units of the same window [S93]', async () => {
     const lanes = lanesOver(connection(), 64)
     const { store, refunded } = storeOver(lanes)
     const shared = windowFor(apartFrom(lanes, ['alice'], 'tenant'), { limit: 1_000 })
