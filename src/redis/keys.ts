@@ -190,6 +190,10 @@ export const signalKeys = ({ prefix }: Prefix) => ({
 export const clusterKeys = ({ prefix }: Prefix) => ({
   /** The number of lanes. */
   lanes: `${prefix}lanes`,
+  /** Hash: where an import comes from (`source`), and the second in which it ended (`ended`). */
+  importState: `${prefix}import`,
+  /** Set: the names of the imported keys, without the prefix, until the import ends. */
+  imported: `${prefix}imported`,
 })
 
 /** Returns the names of the relations of a tenant; `tenant` is a part of a key. */

@@ -41,6 +41,7 @@ describe('the help of every command', () => {
       'portcullis dev',
       'portcullis serve',
       'portcullis redis',
+      'portcullis redis import',
       ...['sign', 'mint', 'verify', 'decode'].map((name) => `portcullis token ${name}`),
       'portcullis revoke',
       ...['list', 'delete'].map((name) => `portcullis revocations ${name}`),

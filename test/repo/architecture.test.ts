@@ -159,6 +159,9 @@ describe('the structure of the source', () => {
     // `doctor` checks what the gateway needs of Redis.
     shared.push('src/redis/bounded-calls.ts', 'src/redis/rest.ts', 'src/redis/script.ts')
     shared.push('src/redis/connection.ts', 'src/runtimes/node/redis/resp.ts')
+    // `redis import` moves keys as a gateway stores them.
+    shared.push('src/runtimes/node/redis/import/import-keys.ts')
+    shared.push('src/runtimes/node/schemas/redis-url.ts')
     for (const part of ['audit', 'node', 'redis', 'server'])
       shared.push(`src/runtimes/node/schemas/${part}-environment.ts`)
     shared.push('src/features/environment.ts')

@@ -22,7 +22,7 @@ const LONGEST_PAUSE_MS = 80
 const MAX_HOPS = 16
 const NO_OPTIONS: SendOptions = {}
 /** Commands without a key. */
-const WITHOUT_KEY = new Set(['PING', 'WAIT', 'INFO', 'TIME', 'CONFIG', 'SCRIPT', 'CLUSTER'])
+const WITHOUT_KEY = new Set(['PING', 'WAIT', 'INFO', 'TIME', 'CONFIG', 'SCRIPT', 'CLUSTER', 'SCAN'])
 const ASKING: RedisCommand = ['ASKING']
 
 type Breaker = RedisCallOptions['breaker']
