@@ -6,6 +6,8 @@ import { operators } from '../../src/features/operators/index.ts'
 import { plans } from '../../src/features/plans/index.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 import { tagSlot } from '../../src/redis/lanes.ts'
+import { importKeys } from '../../src/runtimes/node/redis/import/import-keys.ts'
+import { connectResp } from '../../src/runtimes/node/redis/resp.ts'
 import { type Server, startGateway, startServer, type TestGateway } from '../harness/gateway.ts'
 import { freePort } from '../harness/process.ts'
 import { startRedisCluster, type TestCluster } from '../harness/redis-cluster.ts'
@@ -61,7 +63,7 @@ describe.skipIf(!hasRedisServer)('after an import', () => {
     REDIS_REPLICAS_ACKED: '0',
     ...more,
   })
-  async function importKeys(args: readonly string[] = [], more = {}) {
+  async function runImport(args: readonly string[] = [], more = {}) {
     const command = ['redis', 'import', '--json', ...args]
     const { code, stdout, stderr } = await runCli(command, { env: environment(more) })
     // The client of a cluster may print what an operator must know before the error.
@@ -167,13 +169,13 @@ describe.skipIf(!hasRedisServer)('after an import', () => {
     const [late, lateSubject] = [await token(), await token()]
     const lateKey = await admin('POST', '/api-keys', { ...order, subject: 'late' })
 
-    const dry = await importKeys(['--dry-run'])
+    const dry = await runImport(['--dry-run'])
     expect(dry, dry.text).toMatchObject({ code: 0, isDryRun: true, unknown: 0 })
     expect(dry.copied).toBeGreaterThan(20)
     const written = await (await controlNode()).keys('pc:*')
     expect(written.filter((name) => !/:(lanes|marker)$/.test(name))).toEqual([])
 
-    const first = await importKeys()
+    const first = await runImport()
     expect(first, first.text).toMatchObject({
       code: 0,
       outcome: 'done',
@@ -181,7 +183,7 @@ describe.skipIf(!hasRedisServer)('after an import', () => {
       removed: 0,
     })
     expect(first.left).toBeGreaterThan(2)
-    expect(await importKeys()).toMatchObject({ code: 0, passes: 1, copied: 0, removed: 0 })
+    expect(await runImport()).toMatchObject({ code: 0, passes: 1, copied: 0, removed: 0 })
 
     // Changes between two passes, also of what the first one has copied.
     await revoke('token', late.jti)
@@ -190,7 +192,7 @@ describe.skipIf(!hasRedisServer)('after an import', () => {
     await admin('DELETE', `/bans/${liftedBan}`)
     refused.push(late, lateSubject, { credential: lateKey.apiKey })
 
-    const last = await importKeys(['--final'])
+    const last = await runImport(['--final'])
     expect(last, last.text).toMatchObject({ code: 0, outcome: 'done', isSettled: true, left: 0 })
     expect(last.removed).toBeGreaterThan(0)
     for (const secret of [half.sub, key.apiKey, app.clientSecret, BANNED, 'pc:'])
@@ -231,7 +233,7 @@ describe.skipIf(!hasRedisServer)('after an import', () => {
     })
     expect(renewed.status, JSON.stringify(renewed.body)).toBe(200)
 
-    const again = await importKeys(['--final'])
+    const again = await runImport(['--final'])
     expect(again).toMatchObject({ code: 1, error: { code: 'ended' } })
   })
 
@@ -240,33 +242,91 @@ describe.skipIf(!hasRedisServer)('after an import', () => {
     return { ...rest, REDIS_URL: environment().REDIS_URL, REDIS_REPLICAS_ACKED: '0' }
   }
 
+  /** Returns what the command gives to `importKeys`, with another prefix. */
+  function connected(keyPrefix: string) {
+    const target = { url: environment().REDIS_URL, keyPrefix, replicasAcked: 0 }
+    const from = connectResp({ url: gateway.redis.redisUrl, keyPrefix })
+    const to = connectResp(target)
+    const source = from.connect({ timeoutMs: 5_000 })
+    const { lanes, ...cluster } = to.connect({ timeoutMs: 5_000 })
+    if (lanes === undefined) throw new Error('there are no lanes')
+    const options = {
+      ...{ source, cluster: { ...cluster, lanes }, origin: 'here' },
+      ...{ isFinal: false, isDry: false, merges: false },
+      now: () => Date.now(),
+      onPass: () => {},
+      onProgress: () => {},
+    }
+    const close = () => {
+      from.close()
+      to.close()
+    }
+    return { source, options, close }
+  }
+
+  test('the last pass does not end the import while the source still changes', async () => {
+    const { source, options, close } = connected('w:')
+    let isWriting = true
+    const changing = {
+      ...source,
+      async send(...call: Parameters<typeof source.send>) {
+        if (isWriting && call[0][0]?.[0] === 'SCAN')
+          await source.send([['INCR', 'w:authentication-failures:192.0.2.1']])
+        return source.send(...call)
+      },
+    }
+    try {
+      const running = await importKeys({ ...options, isFinal: true, source: changing })
+      expect(running).toMatchObject({ outcome: 'changing' })
+      isWriting = false
+      expect(await importKeys({ ...options, isFinal: true, source: changing })).toMatchObject({
+        outcome: 'done',
+      })
+      const ended = await importKeys({ ...options, isFinal: true, source: changing })
+      expect(ended).toEqual({ outcome: 'refused', why: 'ended' })
+    } finally {
+      close()
+    }
+  })
+
   test('with --merge, the cluster keeps its own keys, and a revocation never ends earlier', async () => {
-    const prefix = { REDIS_PREFIX: 'm:' }
+    const { options, close } = connected('m:')
     const [source, control] = [gateway.redis.direct, await controlNode()]
-    await source.set('m:cutoff:client:i:app', 100, 'EX', 50)
-    await source.set('m:cutoff:client:i:web', 300)
-    await source.zadd('m:clients', 0, 'b')
-    await control.set('m:{c}:cutoff:client:i:app', 200, 'EX', 500)
-    await control.zadd('m:{c}:clients', 0, 'a')
-    expect(await importKeys([], prefix)).toMatchObject({ code: 1, error: { code: 'other_origin' } })
-    expect(await control.exists('m:{c}:cutoff:client:i:web')).toBe(0)
-    expect(await importKeys(['--merge'], prefix)).toMatchObject({ code: 0, removed: 0 })
-    // The source loses what both had, and what only it had.
-    await source.del('m:cutoff:client:i:app', 'm:clients')
-    await source.set('m:client:b', 'record')
-    expect(await importKeys(['--merge'], prefix)).toMatchObject({ code: 0, copied: 1, removed: 0 })
-    await source.del('m:client:b')
-    expect(await importKeys([], prefix)).toMatchObject({ code: 1, error: { code: 'other_origin' } })
-    expect(await importKeys(['--merge'], prefix)).toMatchObject({ code: 0, removed: 1 })
-    expect(await control.get('m:{c}:cutoff:client:i:app')).toBe('200')
-    expect(await control.ttl('m:{c}:cutoff:client:i:app')).toBeGreaterThan(400)
-    expect(await control.get('m:{c}:cutoff:client:i:web')).toBe('300')
-    expect(await control.zrange('m:{c}:clients', 0, -1)).toEqual(['a', 'b'])
+    /** Returns what the passes have changed, or why there was none. */
+    async function run(merges: boolean) {
+      const done = await importKeys({ ...options, merges })
+      if (done.outcome === 'refused') return done.why
+      const sum = (of: 'copied' | 'removed') => done.passes.reduce((all, pass) => all + pass[of], 0)
+      return { copied: sum('copied'), removed: sum('removed') }
+    }
+    try {
+      await source.set('m:cutoff:client:i:app', 100, 'EX', 50)
+      await source.set('m:cutoff:client:i:web', 300)
+      await source.zadd('m:clients', 0, 'b')
+      await control.set('m:{c}:cutoff:client:i:app', 200, 'EX', 500)
+      await control.zadd('m:{c}:clients', 0, 'a')
+      expect(await run(false)).toBe('other_origin')
+      expect(await control.exists('m:{c}:cutoff:client:i:web')).toBe(0)
+      expect(await run(true)).toEqual({ copied: 2, removed: 0 })
+      expect(await control.get('m:{c}:cutoff:client:i:app')).toBe('200')
+      expect(await control.ttl('m:{c}:cutoff:client:i:app')).toBeGreaterThan(400)
+      expect(await control.get('m:{c}:cutoff:client:i:web')).toBe('300')
+      expect(await control.zrange('m:{c}:clients', 0, -1)).toEqual(['a', 'b'])
+      // The source loses what both had, and what only it had.
+      await source.del('m:cutoff:client:i:app', 'm:clients')
+      await source.set('m:client:b', 'record')
+      expect(await run(true)).toEqual({ copied: 1, removed: 0 })
+      await source.del('m:client:b')
+      expect(await run(false)).toBe('other_origin')
+      expect(await run(true)).toEqual({ copied: 0, removed: 1 })
+    } finally {
+      close()
+    }
   })
 
   test('another number of lanes, and a target or a source of another kind, are refused', async () => {
     const url = (lanes: number) => `${cluster.url}/?lanes=${lanes}`
-    const lanes = await importKeys([], { REDIS_URL: url(LANES * 2) })
+    const lanes = await runImport([], { REDIS_URL: url(LANES * 2) })
     expect(lanes).toMatchObject({ code: 1, error: { code: 'misconfigured' } })
     expect(lanes.text).toContain(`set ?lanes=${LANES}`)
     const options = { final: false, dryRun: false, merge: false, json: true }
@@ -282,7 +342,7 @@ describe.skipIf(!hasRedisServer)('after an import', () => {
       const message = expect.stringMatching(detail)
       await expect(failed).rejects.toMatchObject({ exitCode: 2, code: 'usage', message })
     }
-    const none = await importKeys(['--from', 'redis://127.0.0.1:1'], { REDIS_PREFIX: 'n:' })
+    const none = await runImport(['--from', 'redis://127.0.0.1:1'], { REDIS_PREFIX: 'n:' })
     expect(none).toMatchObject({ code: 3, error: { code: 'redis_unavailable' } })
   })
 })
