@@ -10,6 +10,8 @@ export type Markup = HtmlEscapedString | Promise<HtmlEscapedString>
 
 export const CONSOLE_PATH = '/-/console'
 export const SCRIPT_PATH = `${CONSOLE_PATH}/script.js`
+/** `1`: the page loads itself again. */
+export const LIVE_PARAMETER = 'live'
 export const TAIL_PATH = `${CONSOLE_PATH}/decisions/tail`
 
 export interface ConsolePage {

@@ -2,7 +2,7 @@
 import { html } from 'hono/html'
 import type * as z from 'zod/mini'
 import { type Summary, summarySchema } from '../../audit/summary.ts'
-import { type ConsolePage, type Markup, pathTo, when } from './layout.ts'
+import { type ConsolePage, LIVE_PARAMETER, type Markup, pathTo, when } from './layout.ts'
 import type { PageDefinition, Query } from './page.ts'
 import { card, facts, NO_STORE_TEXT, numberOf, percent, periodLinks } from './parts.ts'
 import { timesOf, withPeriod } from './period.ts'
@@ -39,13 +39,13 @@ function overviewPage(
   query: Query,
   nowMs: number,
 ): ConsolePage {
-  const isLive = query.live === '1'
+  const isLive = query[LIVE_PARAMETER] === '1'
   return {
     title: 'Overview',
     at: 'Overview',
     refreshSeconds: isLive ? 10 : undefined,
     content: html`${periodLinks('', query)}
-<p><a href="${pathTo('', { ...query, live: isLive ? undefined : '1' })}">${
+<p><a href="${pathTo('', { ...query, [LIVE_PARAMETER]: isLive ? undefined : '1' })}">${
       isLive ? 'Stop loading every 10 seconds' : 'Load again every 10 seconds'
     }</a></p>
 ${summary === undefined ? html`<p class="note">${NO_STORE_TEXT}</p>` : decisionsIn(summary, query)}
@@ -110,7 +110,7 @@ function decisionsIn(summary: Summary, query: Query): Markup {
     ['p50', durationMs === null ? '-' : `${Math.round(durationMs.p50)} ms`],
     ['p99', durationMs === null ? '-' : `${Math.round(durationMs.p99)} ms`],
   ]
-  const { live: _, ...rest } = query
+  const { [LIVE_PARAMETER]: _, ...rest } = query
   return html`<dl class="tiles">${tiles.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
 ${card('Decisions', html`${chartOf(summary, rest)}${incomplete(summary)}`)}
 <div class="grid">${facet('Refusals by reason', 'reason', facets.reason, rest)}${facet('Routes', 'route', facets.route, rest)}</div>`

@@ -13,7 +13,13 @@ import type { AdminCall } from '../../routes/admin/call.ts'
 import { peopleOf } from '../operators/people.ts'
 import { signInPath } from '../sign-in/return-path.ts'
 import { createDesks } from './desk.ts'
-import { CONSOLE_PATH, type ConsolePage, renderConsole } from './layout.ts'
+import {
+  CONSOLE_PATH,
+  type ConsolePage,
+  LIVE_PARAMETER,
+  renderConsole,
+  TAIL_PATH,
+} from './layout.ts'
 import type { PageDefinition } from './page.ts'
 import { PAGES } from './pages.ts'
 
@@ -28,6 +34,10 @@ const FORM = {
   example: {},
 }
 
+/** The live tail connects by itself again, and the overview can load itself. */
+const isAttended = ({ pathname, searchParams }: URL): boolean =>
+  pathname !== TAIL_PATH && !searchParams.getAll(LIVE_PARAMETER).includes('1')
+
 /** Creates the routes of all pages, behind the guards of a route. */
 export function consoleRoutes(
   parts: FeatureParts,
@@ -35,7 +45,7 @@ export function consoleRoutes(
 ): readonly AdminCall[] {
   const operatorLimit = parts.policy.limits.get(OPERATORS_LIMIT)
   const limits = operatorLimit === undefined ? [] : [operatorLimit]
-  const people = peopleOf(parts, { authentication, asksForLogin: true })
+  const people = peopleOf(parts, { authentication, asksForLogin: true, isAttended })
   const deskOf = createDesks(parts)
   const { origin } = new URL(parts.publicUrl)
 

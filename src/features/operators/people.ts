@@ -28,6 +28,8 @@ export const peopleSchema = z.union([
 export interface PeopleOptions extends PeopleDefinition {
   /** Whether a navigation without a session leads to the sign-in. Default false: a call is refused (401). */
   readonly asksForLogin?: boolean
+  /** Reports whether a person caused a request, so that it keeps the session alive. Default: every request does. */
+  readonly isAttended?: (url: URL) => boolean
 }
 
 /**
@@ -37,14 +39,16 @@ export interface PeopleOptions extends PeopleDefinition {
  */
 export function peopleOf(
   parts: FeatureParts,
-  { authentication, asksForLogin = false }: PeopleOptions,
+  { authentication, asksForLogin = false, isAttended }: PeopleOptions,
 ): CallFrame['acceptPeople'] {
   const createStages = SESSION_STAGES.of(parts)
   if (createStages === undefined) return undefined
   const { now } = parts
-  const reading = createStages({ asksForLogin })
+  const reading = createStages({ asksForLogin, isAttended })
   const changing =
-    authentication === undefined ? reading : createStages({ asksForLogin, demand: authentication })
+    authentication === undefined
+      ? reading
+      : createStages({ asksForLogin, isAttended, demand: authentication })
   const guards = [
     requireMainHost,
     ...(authentication === undefined ? [] : [ofSessions(stepUp({ demand: authentication, now }))]),

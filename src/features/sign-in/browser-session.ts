@@ -34,6 +34,11 @@ export interface BrowserSessionOptions {
   readonly references: References
   /** What keeps a session alive. Undefined: the stages write nothing, for explanations. */
   readonly renewal: SessionRenewal | undefined
+  /**
+   * Reports whether a person caused the request, so that it keeps the session alive. Default: every request does.
+   * Otherwise a page that loads itself would defeat the idle time.
+   */
+  readonly isAttended?: ((url: URL) => boolean) | undefined
   /** Pages of the origin of the request's host may send requests with unsafe methods. */
   readonly hosts: Hosts
   /**
@@ -97,6 +102,7 @@ export function browserSession({
   renewal,
   hosts,
   asksForLogin = true,
+  isAttended,
   routeHost,
   demand = {},
   now,
@@ -153,7 +159,7 @@ export function browserSession({
     const received = receivedHeaders(c)
     const text = readSession(received)
     if (principal === null || signIn === undefined || text === undefined) return next()
-    if (renewal === undefined) return next()
+    if (renewal === undefined || isAttended?.(new URL(c.req.url)) === false) return next()
     const { sessions, refresh } = renewal
     const nowSeconds = now() / 1000
     if (nowSeconds >= (signIn.refreshAtSeconds ?? Number.POSITIVE_INFINITY))

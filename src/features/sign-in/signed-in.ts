@@ -16,5 +16,7 @@ export const SIGNED_IN = createExchange<{
 /** Creates the stages of a call of the gateway that accept the session of a browser. */
 export const SESSION_STAGES =
   createExchange<
-    (options: Pick<BrowserSessionOptions, 'asksForLogin' | 'demand'>) => SessionStages
+    (
+      options: Pick<BrowserSessionOptions, 'asksForLogin' | 'demand' | 'isAttended'>,
+    ) => SessionStages
   >()

@@ -43,6 +43,7 @@ async function follow(cookie: string) {
   return {
     status: response.status,
     type: response.headers.get('content-type'),
+    cookie: response.headers.get('set-cookie'),
     cancel: () => reader?.cancel(),
     /** Reads until the text contains `wanted`, or to the end. */
     async until(wanted: string | undefined) {
@@ -78,6 +79,21 @@ test('an operator of a tenant follows only decisions of the tenant', async () =>
   await store('of-acme', 'acme')
   expect(await tail.until('of-acme')).not.toContain('of-globex')
   await tail.cancel()
+})
+
+test('what a browser loads by itself does not keep a session alive', async () => {
+  const idle = () => gateway.cookieOf({ roles: ['operator'], idleForSeconds: 400 })
+  const pages = ['/-/console', '/-/console?live=1', '/-/console?live=1&last=1h']
+  const renewed: (string | null)[] = []
+  for (const path of pages) {
+    const { status, headers } = await gateway.visit(await idle(), path)
+    expect(status).toBe(200)
+    renewed.push(headers.get('set-cookie'))
+  }
+  const tail = await follow(await idle())
+  expect(tail.status).toBe(200)
+  await tail.cancel()
+  expect([...renewed, tail.cookie]).toEqual([expect.any(String), null, null, null])
 })
 
 test('a role that only opens the console follows nothing', async () => {

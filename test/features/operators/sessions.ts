@@ -20,6 +20,8 @@ export interface Person {
   readonly host?: string
   /** How long ago the person signed in. Default: now. */
   readonly ageSeconds?: number
+  /** How long ago the session was opened, without a request since. Default: now. It may idle for 800 seconds. */
+  readonly idleForSeconds?: number
 }
 
 /** The settings of the provider at which people sign in. */
@@ -33,7 +35,7 @@ export const SIGN_IN_VARIABLES = {
 export async function openSession(
   redis: TestRedis | RedisConnection,
   audience: string,
-  { subject = 'olga', roles, tenant, name, host, ageSeconds = 0 }: Person,
+  { subject = 'olga', roles, tenant, name, host, ageSeconds = 0, idleForSeconds = 0 }: Person,
 ): Promise<string> {
   const rest = 'send' in redis ? redis : connectionOf(redis)
   const sessions = createSessions({
@@ -41,7 +43,7 @@ export async function openSession(
     revocations: createRevocations(rest, Date.now),
     terms: { idleSeconds: 800, absoluteSeconds: 2_000, maxSessions: 10, roles: [] },
     audience,
-    now: Date.now,
+    now: () => Date.now() - idleForSeconds * 1_000,
   })
   const nowSeconds = Math.floor(Date.now() / 1000)
   const principal = {
