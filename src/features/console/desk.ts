@@ -8,6 +8,7 @@ import { createReadmission } from '../../middleware/readmit.ts'
 import { readWhole } from '../../middleware/validate.ts'
 import type { CallInput } from '../../routes/admin/call.ts'
 import { inputRefused } from '../../routes/admin/input.ts'
+import { createHeldStreams } from './held-streams.ts'
 import type { Desk } from './page.ts'
 
 const FORM_TIMEOUT_MS = 3_000
@@ -17,6 +18,7 @@ const FORM_TYPE = /^application\/x-www-form-urlencoded[ \t]*(?:;|$)/i
 export function createDesks(parts: FeatureParts): (c: Context) => Desk {
   const { admission, auditDb, authorizer, contributed, now } = parts
   const admitAgain = createReadmission({ admission, strict: true })
+  const holdStream = createHeldStreams(now)
   const find = (id: string) => contributed().calls.find(({ operation }) => operation.id === id)
 
   return function deskOf(c) {
@@ -70,6 +72,11 @@ export function createDesks(parts: FeatureParts): (c: Context) => Desk {
         const bytes = await readWhole(bodyOf(c), FORM_TIMEOUT_MS)
         await admitAgain(c, c.get('portcullis.heldUpSinceMs'))
         return new URLSearchParams(new TextDecoder().decode(bytes))
+      },
+      lastEventId: c.req.header('Last-Event-ID'),
+      holdStream(untilMs) {
+        const visitor = caller()
+        return holdStream(JSON.stringify([visitor?.issuer, visitor?.subject]), untilMs)
       },
       readmit: () => admitAgain(c, beganMs),
       recordReason: (reason) => recordField(c, 'reason', reason),

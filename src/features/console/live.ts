@@ -14,8 +14,16 @@ const POLL_MS = 2_000
 const WINDOW_MS = 30_000
 /** Then the browser connects again, with its session. */
 const LIFE_MS = 300_000
-const EVENTS = '100'
+/** A poll reads at most so many pages of so many events. */
+const PAGES = 5
+const EVENTS = '200'
 const MAX_SEEN = 2_000
+/** A browser that was away for longer does not get the decisions of before. */
+const MAX_GAP_MS = 600_000
+/** Milliseconds since the epoch. */
+const EVENT_ID = /^\d{1,15}$/
+/** More decisions than a poll reads, or older ones, are not sent. */
+const SKIPPED = 'event: skipped\ndata: 1\n\n'
 
 export const LIVE: readonly PageDefinition[] = [
   {
@@ -43,24 +51,54 @@ export const LIVE: readonly PageDefinition[] = [
   },
 ]
 
-/** Sends new events. Ends if the visitor may not read them any more. */
+/**
+ * Sends new events. Ends if the visitor may not read them any more. After each poll, it sends the time as the id, with
+ * which the browser connects again: the script leaves out the events that it has shown.
+ */
 function tailOf(desk: Desk): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
   const endMs = Date.now() + LIFE_MS
-  let seen: ReadonlySet<string> | undefined
+  const release = desk.holdStream(endMs)
+  const resumed = EVENT_ID.test(desk.lastEventId ?? '') ? Number(desk.lastEventId) : undefined
+  let seen: ReadonlySet<string> | undefined = resumed === undefined ? undefined : new Set()
+  let isFirst = true
   let isCancelled = false
 
-  /** Returns the events that were not sent, the oldest first. Undefined: the visitor lost the right. */
-  async function newEvents(): Promise<readonly AuditEvent[] | undefined> {
-    const { since: _, until: __, ...filters } = filtersOf(desk.query, Date.now())
-    const since = new Date(Date.now() - WINDOW_MS).toISOString()
-    const query = { ...filters, since, limit: EVENTS }
-    const page = await desk.readAudit('queryAudit', auditPage, { query })
-    if (page === undefined) return undefined
-    const known = seen ?? new Set(page.events.map(({ id }) => id))
-    const fresh = page.events.filter(({ id }) => !known.has(id))
+  /** Returns the events since a time, and whether they are all. Undefined: the visitor lost the right. */
+  async function eventsSince(sinceMs: number, nowMs: number) {
+    const { since: _, until: __, ...filters } = filtersOf(desk.query, nowMs)
+    const events: AuditEvent[] = []
+    let cursor: string | undefined
+    for (let pages = 0; pages < PAGES; pages += 1) {
+      const page = await desk.readAudit('queryAudit', auditPage, {
+        query: {
+          ...{ ...filters, since: new Date(sinceMs).toISOString(), limit: EVENTS },
+          ...(cursor !== undefined && { cursor }),
+        },
+      })
+      if (page === undefined) return undefined
+      events.push(...page.events)
+      cursor = page.cursor
+      if (cursor === undefined) break
+    }
+    return { events, isAll: cursor === undefined }
+  }
+
+  /** Returns the text of the events that were not sent, the oldest first. Undefined: the visitor lost the right. */
+  async function poll(): Promise<string | undefined> {
+    const nowMs = Date.now()
+    const beganMs = isFirst && resumed !== undefined ? Math.min(resumed, nowMs) : nowMs
+    const sinceMs = Math.max(beganMs, nowMs - MAX_GAP_MS) - WINDOW_MS
+    const found = await eventsSince(sinceMs, nowMs)
+    if (found === undefined) return undefined
+    const known = seen ?? new Set(found.events.map(({ id }) => id))
+    const isSkipped = beganMs < nowMs - MAX_GAP_MS || (seen !== undefined && !found.isAll)
+    const fresh = found.events.filter(({ id }) => !known.has(id)).reverse()
     seen = new Set([...known, ...fresh.map(({ id }) => id)].slice(-MAX_SEEN))
-    return fresh.reverse()
+    isFirst = false
+    const sent = fresh.map((event) => `data: ${JSON.stringify(rowOf(event))}\n\n`).join('')
+    // The last line finds out that the browser has left.
+    return `${sent}${isSkipped ? SKIPPED : ''}id: ${nowMs}\n:\n\n`
   }
 
   return new ReadableStream({
@@ -68,33 +106,29 @@ function tailOf(desk: Desk): ReadableStream<Uint8Array> {
       controller.enqueue(encoder.encode('retry: 2000\n\n'))
     },
     async pull(controller) {
-      for (;;) {
-        if (seen !== undefined) await new Promise((done) => setTimeout(done, POLL_MS))
-        if (isCancelled) return
-        try {
-          await desk.readmit()
-          const events = await newEvents()
-          if (events === undefined || Date.now() > endMs) return controller.close()
-          if (events.length === 0) {
-            // Finds out that the browser has left.
-            controller.enqueue(encoder.encode(':\n\n'))
-            return
-          }
-          const text = events.map((event) => `data: ${JSON.stringify(rowOf(event))}\n\n`).join('')
+      if (!isFirst) await new Promise((done) => setTimeout(done, POLL_MS))
+      if (isCancelled) return
+      try {
+        await desk.readmit()
+        const text = await poll()
+        if (text !== undefined && Date.now() <= endMs)
           return controller.enqueue(encoder.encode(text))
-        } catch {
-          return controller.close()
-        }
+      } catch {
+        // The stream ends, and the browser connects again.
       }
+      release()
+      if (!isCancelled) controller.close()
     },
     cancel() {
       isCancelled = true
+      release()
     },
   })
 }
 
 /** What the script shows of an event: texts, and paths of the console. */
 function rowOf({
+  id,
   time,
   requestId,
   decision,
@@ -115,5 +149,5 @@ function rowOf({
     caller === undefined ? ['anonymous'] : [caller.value, pathTo('/callers', { ...caller })],
     [address, pathTo('/callers', { kind: 'address', value: address })],
   ]
-  return { decision, cells: cells.map(([text, ...path]) => [visible(text), ...path]) }
+  return { id, decision, cells: cells.map(([text, ...path]) => [visible(text), ...path]) }
 }

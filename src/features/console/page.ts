@@ -31,6 +31,13 @@ export interface Desk {
   act(id: string, input: CallInput): Promise<unknown>
   /** Reads the form. The visitor is admitted again: a revocation is in force while a body is slow. */
   form(): Promise<URLSearchParams>
+  /** The id of the last event of a stream that the browser has received. Undefined: it opens a new stream. */
+  readonly lastEventId: string | undefined
+  /**
+   * Counts a stream of the visitor, until the returned function is called, or the time. Throws `Denied` if the visitor
+   * has too many.
+   */
+  holdStream(untilMs: number): () => void
   /** Admits the visitor again. Throws `Denied` if its rights have ended. */
   readmit(): Promise<void>
   /** Adds the reason of the visitor to the audit event. */

@@ -8,9 +8,13 @@ const button = box.querySelector('button')
 const status = box.querySelector('[role=status]')
 const body = () => document.querySelector('#events tbody')
 let source
+const shown = new Set()
 box.hidden = false
 function show({ data }) {
-  const { decision, cells } = JSON.parse(data)
+  const { id, decision, cells } = JSON.parse(data)
+  if (shown.has(id)) return
+  shown.add(id)
+  if (shown.size > 5000) shown.delete(shown.values().next().value)
   const rows = body()
   if (!rows) return location.reload()
   const row = document.createElement('tr')
@@ -35,6 +39,9 @@ button.addEventListener('click', () => {
   source = new EventSource(box.dataset.tail)
   source.onopen = () => { status.textContent = 'New decisions appear at the top.' }
   source.onmessage = show
+  source.addEventListener('skipped', () => {
+    status.textContent = 'Some decisions are not shown: there were too many, or the browser was away for too long.'
+  })
   source.onerror = () => { if (source.readyState === 2) stop('The gateway ended the connection.') }
   button.textContent = 'Stop'
 })

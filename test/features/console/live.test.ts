@@ -26,13 +26,24 @@ const store = (subject: string, tenant = 'acme') =>
     }),
   ])
 
-async function follow(cookie: string) {
+const subjects = (name: string, count: number) =>
+  gateway.store(
+    Array.from({ length: count }, (_, at) =>
+      anEvent({
+        ...{ id: v7(), requestId: v7(), time: new Date().toISOString() },
+        actor: { ...anEvent().actor, subject: `${name}-${at}` },
+      }),
+    ),
+  )
+
+async function follow(cookie: string, lastEventId?: string) {
   const response = await gateway.isolateFetch(
     new Request(PUBLIC_URL + TAIL, {
       headers: {
         Cookie: cookie,
         'CF-Connecting-IP': '192.0.2.1',
         Accept: 'text/event-stream',
+        ...(lastEventId !== undefined && { 'Last-Event-ID': lastEventId }),
         'Sec-Fetch-Mode': 'cors',
         'Sec-Fetch-Site': 'same-origin',
       },
@@ -79,6 +90,46 @@ test('an operator of a tenant follows only decisions of the tenant', async () =>
   await store('of-acme', 'acme')
   expect(await tail.until('of-acme')).not.toContain('of-globex')
   await tail.cancel()
+})
+
+test('a browser that connects again gets the decisions of the gap', async () => {
+  const cookie = await gateway.cookieOf({ subject: 'gwen', roles: ['operator'] })
+  const first = await follow(cookie)
+  const id = /^id: (.+)$/m.exec(await first.until(':\n\n'))?.[1]
+  await first.cancel()
+  await store('in-the-gap')
+  const second = await follow(cookie, id ?? '0')
+  expect(await second.until(':\n\n')).toContain('in-the-gap')
+  await second.cancel()
+  const tooLate = await follow(cookie, '1')
+  expect(await tooLate.until(':\n\n')).toContain('event: skipped')
+  await tooLate.cancel()
+})
+
+test('many decisions arrive, and a remark if some do not', async () => {
+  const tail = await follow(await gateway.cookieOf({ subject: 'mona', roles: ['operator'] }))
+  await tail.until(':\n\n')
+  await subjects('many', 250)
+  const text = await tail.until('many-0"')
+  for (let at = 0; at < 250; at += 1) expect(text).toContain(`many-${at}"`)
+  expect(text).not.toContain('event: skipped')
+  await subjects('more', 1_000)
+  await tail.until('event: skipped')
+  await tail.cancel()
+})
+
+test('a visitor has a few tails at a time, and another one after one of them has ended', async () => {
+  const cookie = await gateway.cookieOf({ subject: 'fiona', roles: ['operator'] })
+  const tails = await Promise.all([follow(cookie), follow(cookie), follow(cookie), follow(cookie)])
+  expect(tails.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+  const refused = await follow(cookie)
+  expect(refused.status).toBe(429)
+  const other = await follow(await gateway.cookieOf({ subject: 'otto', roles: ['operator'] }))
+  expect(other.status).toBe(200)
+  await tails[0]?.cancel()
+  const next = await follow(cookie)
+  expect(next.status).toBe(200)
+  for (const tail of [...tails.slice(1), refused, other, next]) await tail.cancel()
 })
 
 test('what a browser loads by itself does not keep a session alive', async () => {
