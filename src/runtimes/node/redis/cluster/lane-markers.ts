@@ -82,13 +82,16 @@ export function createLaneMarkers({
     }
   }
 
-  /** Whether any lane has a marker, at any master that answers. */
+  /** Whether any lane has a marker. Throws if there is none, and not every lane was read. */
   async function anyLaneIsMarked(): Promise<boolean> {
-    const commands = ofLanes.map(({ marker }) => ['EXISTS', marker])
-    const replies = await Promise.all(
+    const commands = ofLanes.map(({ marker }) => exists(marker))
+    const all = await Promise.all(
       masters().map((node) => node.query(commands).catch((): readonly RedisReply[] => [])),
     )
-    return replies.flat().some(({ result }) => result === 1)
+    if (all.flat().some(({ result }) => result === 1)) return true
+    const isRead = (at: number) => all.some((replies) => replies[at]?.result === 0)
+    if (ofLanes.every((_, at) => isRead(at))) return false
+    throw new Error('not every master says whether the cluster is new')
   }
 
   /** Whether a node has each marker. While its slot moves, the marker may be at the next owner already. */
@@ -115,14 +118,19 @@ export function createLaneMarkers({
       const hasControl = here.includes(control)
       if (hasControl && lost.includes(control)) {
         const [known] = await node.query([exists(stored)])
-        // Absent in a new cluster. Present while the first start sets the markers.
-        if (isPresent(known) || !(await anyLaneIsMarked())) return
-        warn(
-          'Redis Cluster: the control lane has lost its keys: clients, API keys, sessions and revocations. ' +
-            'Restore them from a backup. To continue without them: ' +
-            `SET ${stored} ${lanes}, and restart the gateways`,
-        )
-        throw new LostKeys('the control lane has lost its keys')
+        // Present while the first start sets the markers, and if an operator continues without the keys.
+        const isStored = isPresent(known)
+        if (isStored && lost.length === 1) return
+        // A new cluster.
+        if (!(await anyLaneIsMarked())) return
+        if (!isStored) {
+          warn(
+            'Redis Cluster: the control lane has lost its keys: clients, API keys, sessions and revocations. ' +
+              'Restore them from a backup. To continue without them: ' +
+              `SET ${stored} ${lanes}, and restart the gateways`,
+          )
+          throw new LostKeys('the control lane has lost its keys')
+        }
       }
       if (!hasControl) {
         const [known] = await connectionOf(undefined).send([exists(control.marker)])
