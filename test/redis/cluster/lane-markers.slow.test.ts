@@ -6,7 +6,7 @@ import { createLaneAdmissionStore } from '../../../src/access/admission/redis/la
 import type { Principal } from '../../../src/access/principal.ts'
 import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
 import { Unavailable } from '../../../src/errors.ts'
-import { tagSlot } from '../../../src/redis/lanes.ts'
+import { laneTags, tagSlot } from '../../../src/redis/lanes.ts'
 import { connectResp, type RespClient } from '../../../src/runtimes/node/redis/resp.ts'
 import { ADDRESS, IDP, principal } from '../../access/admission/callers.ts'
 import { NEVER } from '../../harness/never.ts'
@@ -121,6 +121,46 @@ describe.skipIf(!hasRedisServer)('a master that has lost its keys', () => {
     },
     40_000,
   )
+
+  test('and slots without their keys, which a believed master gains, admit no revoked caller', async () => {
+    await cluster.settled()
+    const { redis, outcomes } = gateway()
+    const revocations = createRevocations(redis, now)
+    const subjects = Array.from({ length: CALLERS }, () => principal({ tenant: 'other' }))
+    await expect.poll(() => outcomes(subjects)).toMatchObject({ admitted: CALLERS })
+    const times = { atSeconds: now() / 1000, ttlSeconds: 600 }
+    for (const { subject: value } of subjects)
+      await revocations.revokeBefore({ kind: 'subject', issuer: IDP, value, ...times })
+    expect(await outcomes(subjects)).toMatchObject({ refused: CALLERS })
+
+    const control = await cluster.ownerOf(tagSlot('c'))
+    const lanes = await Promise.all(
+      laneTags(LANES).map(async (tag) => ({
+        slot: tagSlot(tag),
+        owner: await cluster.ownerOf(tagSlot(tag)),
+      })),
+    )
+    const lost = lanes.find(({ owner }) => owner !== control)?.owner
+    const gains = cluster.masters.find((node) => node !== control && node !== lost)
+    if (lost === undefined || gains === undefined) throw new Error('there are no other masters')
+    // As `redis-cli --cluster fix` does for slots whose master and replica are gone.
+    await lost.direct.flushall()
+    for (const { slot } of lanes.filter(({ owner }) => owner === lost))
+      for (const node of [gains, lost, ...cluster.masters.filter((each) => each === control)])
+        await node.direct.call('CLUSTER', 'SETSLOT', slot, 'NODE', gains.id)
+    let admitted = 0
+    await expect
+      .poll(
+        async () => {
+          const count = await outcomes(subjects.map((caller) => ({ ...caller })))
+          admitted += count.admitted
+          return count.refused
+        },
+        { timeout: RESTORED_MS },
+      )
+      .toBe(CALLERS)
+    expect(admitted, NEVER).toBe(0)
+  }, 40_000)
 
   test('is refused if it has the control lane, until an operator continues without it', async () => {
     const { redis } = gateway()

@@ -101,9 +101,17 @@ export function clusterCalls(
           router.suspect()
           reject(reason)
         }
-        const sent = isWriter
-          ? node.write(commands, deadline, options)
-          : node.send(commands, deadline, options)
+        const isReady = commands[0] === ASKING || router.isVerified(node, slot)
+        const send = () =>
+          isWriter
+            ? node.write(commands, deadline, options)
+            : node.send(commands, deadline, options)
+        const sent = isReady
+          ? send()
+          : router.verified(node, slot).then(() => {
+              if (deadline.isExpired) throw new Error('the deadline has passed')
+              return send()
+            })
         sent.then(
           (replies) => {
             if (!deadline.isExpired && !replies.every(isDown)) breaker?.succeeded()

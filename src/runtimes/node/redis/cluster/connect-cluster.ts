@@ -5,7 +5,7 @@ import { Misconfigured, Unavailable } from '../../../../errors.ts'
 import { DEFAULT_REDIS_TIMEOUT_MS, type RedisCallOptions } from '../../../../redis/bounded-calls.ts'
 import type { RedisConnection } from '../../../../redis/connection.ts'
 import { clusterKeys, createKeys, DEFAULT_KEY_PREFIX } from '../../../../redis/keys.ts'
-import { CONTROL_TAG, createLanes, tagSlot } from '../../../../redis/lanes.ts'
+import { CONTROL_TAG, createLanes, laneTags, tagSlot } from '../../../../redis/lanes.ts'
 import type { RedisTarget } from '../../schemas/redis-url.ts'
 import { acknowledgedSend } from '../socket/acknowledged.ts'
 import {
@@ -52,6 +52,7 @@ export function connectCluster(
     silenceMs,
     fenceMs,
     verify: (node, owns) => markers.verify(node, owns),
+    verifiedSlots: [CONTROL_TAG, ...laneTags(target.lanes)].map(tagSlot),
   })
   const control = createKeys(`${keyPrefix}{${CONTROL_TAG}}:`)
   const stored = storedLanes(

@@ -34,6 +34,8 @@ export interface RouterOptions {
   readonly fenceMs: number
   /** Throws if a node must not be used, although it owns these slots. Default: every node may be. */
   readonly verify?: (node: ClusterNode, owns: (slot: number) => boolean) => Promise<void>
+  /** The slots that `verify` is about, that of the control lane first. Default: none. */
+  readonly verifiedSlots?: readonly number[]
 }
 
 export interface ClusterRouter {
@@ -45,6 +47,10 @@ export interface ClusterRouter {
   nodeAt(server: RedisServer): ClusterNode
   /** A node says that another one owns a slot. */
   moved(slot: number, server: RedisServer): ClusterNode
+  /** Whether a node is believed, and was verified as the owner of the slot since it was last proven. */
+  isVerified(node: ClusterNode, slot: number): boolean
+  /** Proves the node, and verifies it as the owner of the slot. Throws why it must not be used. */
+  verified(node: ClusterNode, slot: number): Promise<void>
   /** Something failed: asks the cluster who owns which slots, in the background. */
   suspect(): void
   /** Asks the cluster who owns which slots. Throws why no node answers. */
@@ -69,10 +75,15 @@ export function createClusterRouter({
   silenceMs,
   fenceMs,
   verify = async () => {},
+  verifiedSlots = [],
 }: RouterOptions): ClusterRouter {
   const nodes = new Map<string, ClusterNode>()
   const seeds = target.servers.map(addressOf)
   const certificateName = nameIn(target)
+  const toVerify = new Set(verifiedSlots)
+  /** What the last checks of a node have covered: a node that gains a slot may not have its keys. */
+  const covered = new WeakMap<ClusterNode, Set<number>>()
+  const verifying = new Map<string, Promise<void>>()
   let owners: (ClusterNode | undefined)[] = []
   let table: readonly SlotRange[] = []
   let refreshing: Promise<void> | undefined
@@ -129,9 +140,44 @@ export function createClusterRouter({
     const next: (ClusterNode | undefined)[] = new Array(SLOTS)
     for (const { from, to, master } of ranges) next.fill(nodeAt(master.server), from, to + 1)
     owners = next
+    for (const slot of verifiedSlots) dropOthers(slot)
     refreshedMs = now()
     isSuspect = false
     forgetOthers()
+  }
+
+  /** A node that loses a slot, and gets it back, may have lost its keys in between. */
+  function dropOthers(slot: number): void {
+    for (const node of nodes.values()) if (owners[slot] !== node) covered.get(node)?.delete(slot)
+  }
+
+  const isVerified = (node: ClusterNode, slot: number): boolean =>
+    !toVerify.has(slot) || (node.isBelieved() && (covered.get(node)?.has(slot) ?? false))
+
+  /** The slots are those at the time of the check: one that comes meanwhile is not covered. */
+  async function cover(node: ClusterNode, owns: (slot: number) => boolean): Promise<void> {
+    const slots = verifiedSlots.filter(owns)
+    covered.delete(node)
+    const checked = new Set(slots)
+    await verify(node, (slot) => checked.has(slot))
+    covered.set(node, new Set(slots.filter((slot) => owners[slot] === node)))
+  }
+
+  /** Verifies a believed node that has gained a slot. Concurrent callers share the check. */
+  function coverGained(node: ClusterNode, slot: number): Promise<void> {
+    const name = `${node.address} ${slot}`
+    const known = verifying.get(name)
+    if (known !== undefined) return known
+    const [first] = verifiedSlots
+    // The first slot has the facts for the others.
+    const withFirst = first !== undefined && owners[first] === node
+    const work = verify(node, (each) => each === slot || (withFirst && each === first))
+      .then(() => {
+        if (owners[slot] === node) covered.set(node, (covered.get(node) ?? new Set()).add(slot))
+      })
+      .finally(() => verifying.delete(name))
+    verifying.set(name, work)
+    return work
   }
 
   /** Closes nodes that are neither in the cluster nor in the URL. */
@@ -168,7 +214,7 @@ export function createClusterRouter({
   async function confirm(node: ClusterNode): Promise<void> {
     const others = entries().filter(({ server }) => addressOf(server) !== node.address)
     // A service behind one address has no other node, and replaces its servers itself.
-    if (others.length === 0) return verify(node, (slot) => owners[slot] === node)
+    if (others.length === 0) return cover(node, (slot) => owners[slot] === node)
     const isOfMaster = new Set(table.map(({ master }) => master.id))
     const preferred = others.filter(({ id }) => isOfMaster.has(id))
     const asked = preferred.length > 0 ? preferred : others
@@ -178,7 +224,7 @@ export function createClusterRouter({
     if (own.length === 0) throw new LostSlots()
     if (own.some(({ master, replicas }) => replicas.length > 0 && hasFailed(view, master)))
       throw new Error('another node says that the master has failed')
-    await verify(node, (slot) => own.some(({ from, to }) => from <= slot && slot <= to))
+    await cover(node, (slot) => own.some(({ from, to }) => from <= slot && slot <= to))
   }
 
   function suspect(): void {
@@ -212,8 +258,14 @@ export function createClusterRouter({
     moved(slot, server) {
       const node = nodeAt(server)
       owners[slot] = node
+      dropOthers(slot)
       suspect()
       return node
+    },
+    isVerified,
+    async verified(node, slot) {
+      await node.proved()
+      if (!isVerified(node, slot)) await coverGained(node, slot)
     },
     suspect,
     refresh,

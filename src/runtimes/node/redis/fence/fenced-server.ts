@@ -43,6 +43,8 @@ export interface FencedServer {
   query(commands: readonly RedisCommand[]): Promise<readonly RedisReply[]>
   /** See `Fence.proved`. */
   proved(): Promise<void>
+  /** See `Fence.isOpen`. */
+  isBelieved(): boolean
   /** Sends `PING` if the server is silent, and begins a proof if it is not believed. Throws never. */
   tick(): void
   /** Drops all sockets, so that the next calls find the server anew. */
@@ -131,6 +133,7 @@ export function createFencedServer(options: FencedServerOptions): FencedServer {
     write: joinWaits(through(writers)),
     query,
     proved: fence.proved,
+    isBelieved: fence.isOpen,
     tick() {
       if (!fence.isOpen()) fence.proved().catch(() => {})
       else if (fence.silentMs() >= tickMsOf(fenceMs)) void ping()
