@@ -74,7 +74,7 @@ describeStores((start, { isFirst }) => {
   async function append(
     events: readonly AuditEvent[],
     nowMs = T0,
-    insert: typeof insertEarlierRows = insertAuditEvents,
+    insert: (...args: Parameters<typeof insertAuditEvents>) => Promise<unknown> = insertAuditEvents,
   ) {
     for (let from = 0; from < events.length; from += 250)
       await insert(harness.db, events.slice(from, from + 250), { seal, nowMs })

@@ -22,13 +22,18 @@ export interface AppendOptions {
   readonly nowMs: number
   /** Default: that of Web Crypto. */
   readonly digest?: Digest | undefined
+  /** Statements that an append may make. An overtaken one that might exceed them is not repeated. Default: no bound. */
+  readonly maxStatements?: number | undefined
 }
 
 /** Seals the chain after this number of events. */
 const EVENTS_PER_CHECKPOINT = 1_000
 /** Seals the chain with the first batch after this interval, if that is earlier. */
 const CHECKPOINT_INTERVAL_MS = 60_000
-/** An attempt makes up to nine statements, and the first one of a chain one more. An invocation may make 50 on the free plan. */
+/**
+ * An attempt usually makes 12 statements: 7 that read, and 5 for the head, a block, its usage, its hour and a checkpoint. Each
+ * further block makes up to 3 more, and each further hour 1, see `append-parts.ts`.
+ */
 const MAX_ATTEMPTS = 5
 const RETRY_MS = 20
 
@@ -63,19 +68,25 @@ interface HeadRow extends ChainPlace {
  * Appends events in their order, all or none, and seals the chain when a checkpoint is due. Skips
  * events with an id that exists already, so a repeated delivery has no effect. If another consumer
  * appends at the same time, this one appends after its rows, so the chain never forks. Removes
- * personal data of persons who were erased before the event arrived. Rejects with D1's error.
+ * personal data of persons who were erased before the event arrived. Returns the number of statements. Rejects with D1's
+ * error.
  */
 export async function insertAuditEvents(
   db: AuditDatabase,
   events: readonly AuditEvent[],
   options: AppendOptions,
-): Promise<void> {
+): Promise<number> {
   const unique = new Map(events.map((event) => [event.id, event]))
+  const { maxStatements = Number.POSITIVE_INFINITY } = options
+  const made = { statements: 0 }
   for (let attempt = 1; ; attempt += 1) {
+    const before = made.statements
     try {
-      return await append(db, unique, options)
+      await append(db, unique, options, made)
+      return made.statements
     } catch (error) {
-      if (!isOvertaken(error) || attempt === MAX_ATTEMPTS) throw error
+      const isSpent = made.statements + (made.statements - before) > maxStatements
+      if (!isOvertaken(error) || attempt === MAX_ATTEMPTS || isSpent) throw error
       await sleep(RETRY_MS * attempt * Math.random())
     }
   }
@@ -89,25 +100,25 @@ async function append(
   db: AuditDatabase,
   events: ReadonlyMap<string, AuditEvent>,
   options: AppendOptions,
+  made: { statements: number },
 ): Promise<void> {
   const { seal, nowMs } = options
-  const [heads, lastRows, lastBlocks, rows, forgotten, hours, ...blocks] = await within(
-    db.batch([
-      db.prepare(HEAD).bind(PARTITION),
-      db.prepare(LAST).bind(PARTITION),
-      db.prepare(LAST_BLOCK),
-      db.prepare(KNOWN).bind(JSON.stringify([...events.keys()].map((id) => [id]))),
-      db.prepare(FORGOTTEN),
-      findHours(db, [...events.values()]),
-      ...idsAround(db, [...events.values()]),
-    ]),
-  )
-  const head = heads?.results[0] as HeadRow | undefined
-  if (head === undefined) {
-    const begin = db.prepare(BEGIN).bind(PARTITION, GENESIS.seq, GENESIS.hash, nowMs)
-    await within(begin.run())
-    return append(db, events, options)
+  const run = (statements: AuditStatement[]) => {
+    made.statements += statements.length
+    return within(db.batch(statements))
   }
+  const [heads, lastRows, lastBlocks, rows, forgotten, hours, ...blocks] = await run([
+    db.prepare(HEAD).bind(PARTITION),
+    db.prepare(LAST).bind(PARTITION),
+    db.prepare(LAST_BLOCK),
+    db.prepare(KNOWN).bind(JSON.stringify([...events.keys()].map((id) => [id]))),
+    db.prepare(FORGOTTEN),
+    findHours(db, [...events.values()]),
+    ...idsAround(db, [...events.values()]),
+  ])
+  const stored = heads?.results[0] as HeadRow | undefined
+  const head = stored ?? { ...GENESIS, sealed_seq: 0, sealed_ms: nowMs }
+  const begin = db.prepare(BEGIN).bind(PARTITION, GENESIS.seq, GENESIS.hash, nowMs)
   const persons = (forgotten?.results ?? []) as Forgotten[]
   const rowIds = ((rows?.results ?? []) as { id: string }[]).map(({ id }) => id)
   const knownIds = new Set([...rowIds, ...blocks.flatMap(({ results }) => idsOfBlocks(results))])
@@ -127,15 +138,14 @@ async function append(
   const chained = await blocksBehind(db, last, left, options)
   const end = chained.head
   const checkpoint = isSealDue(head, end.seq, nowMs) ? await seal('sealed', end, nowMs) : undefined
-  if (fresh.length === 0 && checkpoint === undefined) return
-  await within(
-    db.batch([
-      moveHead(db, head, end, checkpoint),
-      ...chained.statements,
-      ...keepHours(db, hoursIn(hours?.results ?? []), last.seq + 1, left),
-      ...(checkpoint === undefined ? [] : [keepCheckpoint(db, checkpoint)]),
-    ]),
-  )
+  if (fresh.length === 0 && checkpoint === undefined && stored !== undefined) return
+  await run([
+    ...(stored === undefined ? [begin] : []),
+    moveHead(db, head, end, checkpoint),
+    ...chained.statements,
+    ...keepHours(db, hoursIn(hours?.results ?? []), last.seq + 1, left),
+    ...(checkpoint === undefined ? [] : [keepCheckpoint(db, checkpoint)]),
+  ])
 }
 
 interface Chained {

@@ -14,40 +14,100 @@ const says = (error: unknown, pattern: RegExp): boolean =>
 /** Reports whether a database lacks a table or a column. */
 export const isMissing = (error: unknown): boolean => says(error, MISSING)
 
+/** The schema changes in several calls, because one call makes a bounded number of statements. The next call continues. */
+export class SchemaUnfinished extends Error {
+  override readonly name = 'SchemaUnfinished'
+}
+
+const APPLIED = 'SELECT name FROM d1_migrations'
+const RECORD = 'INSERT INTO d1_migrations (name) VALUES (?) ON CONFLICT DO NOTHING'
+
 /**
- * Runs `work`. If tables or columns are missing, applies the migrations in order and runs `work`
- * again. A migration that was applied before either has no effect or fails because its columns
- * exist. Each migration is recorded as applied, so that `wrangler d1 migrations apply` skips it.
+ * Runs `work`. If tables or columns are missing, applies in order the migrations that are not recorded as applied, and runs
+ * `work` again. Each one is recorded, so that `wrangler d1 migrations apply` skips it. If a table is missing although each
+ * migration is recorded, applies all of them again: a migration that was applied before either has no effect or fails
+ * because its columns exist.
+ *
+ * With `maxStatements`, applies at least one migration and stops at about this number of statements. Then rejects with
+ * {@link SchemaUnfinished} instead of running `work` again, also if nothing is left to apply.
  */
 export async function withSchema<Value>(
   db: AuditDatabase,
   migrations: readonly Migration[],
   work: () => Promise<Value>,
+  maxStatements = Number.POSITIVE_INFINITY,
 ): Promise<Value> {
   try {
     return await work()
   } catch (error) {
     if (!says(error, MISSING)) throw error
-    const { migrations: own } = db.dialect ?? SQLITE
-    for (const migration of own ?? migrations) await apply(db, migration)
-    return work()
   }
+  const all = (db.dialect ?? SQLITE).migrations ?? migrations
+  let missing = await notApplied(db, all)
+  if (missing.length === 0) {
+    try {
+      // Another consumer may have applied them meanwhile.
+      return await work()
+    } catch (error) {
+      if (!says(error, MISSING)) throw error
+    }
+    await forget(db, all)
+    missing = all
+  }
+  let left = maxStatements
+  for (const migration of missing) {
+    if (left !== maxStatements && statementsOf(migration).length + RECORDING > left) break
+    left -= await apply(db, migration)
+  }
+  if (maxStatements === Number.POSITIVE_INFINITY) return work()
+  throw new SchemaUnfinished('the schema of the audit trail is not complete yet')
 }
 
-/** Applies a migration completely or not at all. */
-async function apply(db: AuditDatabase, { name, sql }: Migration): Promise<void> {
+/** Returns the migrations that are not recorded as applied. Creates the table of records if it is missing. */
+async function notApplied(
+  db: AuditDatabase,
+  migrations: readonly Migration[],
+): Promise<readonly Migration[]> {
   const { lock, recordsMigrations } = db.dialect ?? SQLITE
-  const statements = sql.split(';').filter((statement) => statement.trim() !== '')
+  const find = () => within(db.prepare(APPLIED).all<{ readonly name: string }>())
+  const applied = await find().catch((error: unknown) => {
+    if (says(error, MISSING)) return undefined
+    throw error
+  })
+  if (applied === undefined) {
+    await within(db.batch([lock ?? [], recordsMigrations].flat().map((sql) => db.prepare(sql))))
+    return migrations
+  }
+  const names = new Set(applied.results.map(({ name }) => name))
+  return migrations.filter(({ name }) => !names.has(name))
+}
+
+async function forget(db: AuditDatabase, migrations: readonly Migration[]): Promise<void> {
+  const names = migrations.map(({ name }) => name)
+  const forgetting = db.prepare(
+    `DELETE FROM d1_migrations WHERE name IN (${names.map(() => '?').join(', ')})`,
+  )
+  await within(forgetting.bind(...names).run())
+}
+
+const statementsOf = ({ sql }: Migration): readonly string[] =>
+  sql.split(';').filter((statement) => statement.trim() !== '')
+
+/** Statements that record a migration: if its columns exist, in a second attempt. */
+const RECORDING = 2
+
+/** Applies a migration completely or not at all. Returns the number of statements. */
+async function apply(db: AuditDatabase, migration: Migration): Promise<number> {
+  const { lock } = db.dialect ?? SQLITE
+  const statements = [...(lock === undefined ? [] : [lock]), ...statementsOf(migration)]
+  const record = () => db.prepare(RECORD).bind(migration.name)
   try {
-    await within(
-      db.batch([
-        ...(lock === undefined ? [] : [db.prepare(lock)]),
-        ...[...statements, recordsMigrations].map((statement) => db.prepare(statement)),
-        db.prepare('INSERT INTO d1_migrations (name) VALUES (?) ON CONFLICT DO NOTHING').bind(name),
-      ]),
-    )
+    await within(db.batch([...statements.map((statement) => db.prepare(statement)), record()]))
+    return statements.length + 1
   } catch (error) {
     if (!says(error, DUPLICATE_COLUMN)) throw error
+    await within(record().run())
+    return statements.length + RECORDING
   }
 }
 

@@ -7,12 +7,13 @@ import { parseSigningKeys } from '../../access/tokens/signing-keys.ts'
 import { type CheckpointSealer, createCheckpointSealer } from '../../audit/chain.ts'
 import { type AuditEvent, auditEventSchema } from '../../audit/event.ts'
 import type { ExportBucket } from '../../audit/r2/chain-export.ts'
+import { appendParts } from '../../audit/sql/append-parts.ts'
 import { insertAuditEvents } from '../../audit/sql/audit-chain.ts'
 import type { AuditDatabase } from '../../audit/sql/database.ts'
 import { type DeadLetter, keepDeadLetters } from '../../audit/sql/dead-letters.ts'
 import { MIGRATIONS } from '../../audit/sql/migrations.generated.ts'
 import { DEFAULT_RETENTION_DAYS } from '../../audit/sql/retention.ts'
-import { withSchema } from '../../audit/sql/schema.ts'
+import { SchemaUnfinished, withSchema } from '../../audit/sql/schema.ts'
 import { writtenEvent } from '../../audit/written-event.ts'
 import type { Digest } from '../../crypto/sha256.ts'
 import { Misconfigured } from '../../errors.ts'
@@ -29,15 +30,23 @@ export interface AuditStores {
   readonly signingKeys?: string | undefined
   /** Default: that of Web Crypto. */
   readonly digest?: Digest | undefined
+  /** Statements that one call of `store` and `bury` together may make. Default: no bound. */
+  readonly maxStatements?: number | undefined
+}
+
+export interface Stored<Message> {
+  /** Messages that are no events: a second delivery cannot change that. */
+  readonly poison: readonly Message[]
+  /** Messages for another call, because of `maxStatements`. The others are stored. */
+  readonly rest: readonly Message[]
 }
 
 export interface AuditConsumer {
   /**
-   * Stores the messages that are events, all or none, and performs the upkeep that is due. Returns the
-   * messages that are no events: a second delivery cannot change that. Rejects if the database fails;
-   * then no event is stored.
+   * Stores the messages that are events, and performs the upkeep that is due. Rejects if the database fails; then some
+   * events may be stored, and a repeated call stores each only once.
    */
-  store<Message extends DeadLetter>(messages: readonly Message[]): Promise<readonly Message[]>
+  store<Message extends DeadLetter>(messages: readonly Message[]): Promise<Stored<Message>>
   /** Stores messages that are no events. Rejects if the database fails. */
   bury(messages: readonly DeadLetter[]): Promise<void>
   /** Seals the chain if a checkpoint is due, and performs the upkeep. */
@@ -54,6 +63,8 @@ const UPKEEP_INTERVAL_MS = 10_000
 /** Action of the audit event that orders an erasure. */
 const ERASURE_ORDER = 'audit.erase'
 const DAY_MS = 86_400_000
+/** Statements beside the migrations of a call: a failed append, the search for migrations, and their table. */
+const BESIDE_MIGRATIONS = 20
 
 /** Creates the consumer. Any number of consumers may work on one database. */
 export function createAuditConsumer({
@@ -62,6 +73,7 @@ export function createAuditConsumer({
   retentionDays,
   signingKeys,
   digest,
+  maxStatements,
 }: AuditStores): AuditConsumer {
   const seal = sealerOf(signingKeys)
   let lookedAfterMs = 0
@@ -70,9 +82,13 @@ export function createAuditConsumer({
     ...{ db, bucket, seal, digest },
     nowMs: Date.now(),
   })
-  const inSchema = <Value>(work: () => Promise<Value>) => withSchema(db, MIGRATIONS, work)
+  const maxMigration = maxStatements && maxStatements - BESIDE_MIGRATIONS
+  // One statement is for dead letters.
+  const maxAppend = maxStatements && maxStatements - 1
+  const inSchema = <Value>(work: () => Promise<Value>) =>
+    withSchema(db, MIGRATIONS, work, maxMigration)
   const append = (events: readonly AuditEvent[], options: Upkeep) =>
-    inSchema(() => insertAuditEvents(db, events, options))
+    inSchema(() => insertAuditEvents(db, events, { ...options, maxStatements: maxAppend }))
 
   /** Runs erasures and exports. A failure is logged, and the next run retries it. */
   async function lookAfter(upkeep: Upkeep, isDaily = false) {
@@ -94,30 +110,57 @@ export function createAuditConsumer({
     return upkeep
   }
 
+  /** The next run continues with the schema. */
+  async function unlessUnfinished(work: () => Promise<unknown>) {
+    try {
+      await work()
+    } catch (error) {
+      if (!(error instanceof SchemaUnfinished)) throw error
+    }
+  }
+
   return {
     async store(messages) {
       const events: AuditEvent[] = []
       const poison: (typeof messages)[number][] = []
+      const ids = new Map<(typeof messages)[number], string>()
       for (const message of messages) {
         const event = eventOf(message.body)
         if (event === undefined) poison.push(message)
-        else events.push(event)
+        else {
+          events.push(event)
+          ids.set(message, event.id)
+        }
       }
       const upkeep = upkeepNow()
-      await append(events, upkeep)
+      const parts = appendParts(events)
+      const now = maxStatements === undefined ? parts : parts.slice(0, 1)
+      let statements = 0
+      try {
+        for (const part of now) statements += await append(part, upkeep)
+      } catch (error) {
+        if (error instanceof SchemaUnfinished) return { poison: [], rest: messages }
+        throw error
+      }
+      const later = new Set(parts.slice(now.length).flatMap((part) => part.map(({ id }) => id)))
+      const rest = messages.filter((message) => later.has(ids.get(message) ?? ''))
       const isOrdered = events.some(({ change }) => change?.action === ERASURE_ORDER)
-      if (isOrdered || upkeep.nowMs - lookedAfterMs >= UPKEEP_INTERVAL_MS) await lookAfter(upkeep)
-      return poison
+      const isDue = isOrdered || upkeep.nowMs - lookedAfterMs >= UPKEEP_INTERVAL_MS
+      // Otherwise the next call or the schedule does it.
+      const hasRoom = maxStatements === undefined || statements <= maxStatements / 2
+      if (isDue && hasRoom) await lookAfter(upkeep)
+      return { poison, rest }
     },
     bury: (messages) => inSchema(() => keepDeadLetters(db, messages)),
-    seal: async () => void (await sealAndLookAfter(false)),
-    async maintain(nowMs) {
-      const upkeep = await sealAndLookAfter(true)
-      const days = Number(retentionDays ?? DEFAULT_RETENTION_DAYS)
-      if (!Number.isInteger(days) || days < 1)
-        throw new Error(`RETENTION_DAYS must be a whole number of days, at least 1`)
-      await endRetention(upkeep, nowMs - days * DAY_MS)
-    },
+    seal: () => unlessUnfinished(() => sealAndLookAfter(false)),
+    maintain: (nowMs) =>
+      unlessUnfinished(async () => {
+        const upkeep = await sealAndLookAfter(true)
+        const days = Number(retentionDays ?? DEFAULT_RETENTION_DAYS)
+        if (!Number.isInteger(days) || days < 1)
+          throw new Error(`RETENTION_DAYS must be a whole number of days, at least 1`)
+        await endRetention(upkeep, nowMs - days * DAY_MS)
+      }),
   }
 }
 

@@ -7,7 +7,7 @@
 import type { ExportBucket } from '../../audit/r2/chain-export.ts'
 import type { AuditDatabase } from '../../audit/sql/database.ts'
 import type { DeadLetter } from '../../audit/sql/dead-letters.ts'
-import { type AuditConsumer, createAuditConsumer } from '../audit/consumer.ts'
+import { type AuditConsumer, createAuditConsumer, type Stored } from '../audit/consumer.ts'
 
 export interface AuditEnv {
   readonly AUDIT_DB: AuditDatabase
@@ -56,19 +56,23 @@ const DEAD_LETTERS_SUFFIX = '-dead-letters'
 const FIRST_RETRY_SECONDS = 5
 const RETRY_FACTOR = 3
 const MAX_RETRY_SECONDS = 3_600
+/** D1 permits an invocation 50 queries on the free plan, and 1,000 on the others. Each statement may count. */
+const MAX_STATEMENTS = 50
 
 /**
- * Acknowledges the messages when `work` is done, except those that it returns, and returns those. If
- * `work` rejects, schedules a retry for each message.
+ * Acknowledges the messages when `work` is done, except those that it returns as poison. Those that it returns as rest come
+ * back at once. If `work` rejects, schedules a retry for each message. Returns the poison.
  */
 async function settle(
   messages: readonly AuditMessage[],
-  work: () => Promise<readonly AuditMessage[]>,
+  work: () => Promise<Stored<AuditMessage>>,
 ): Promise<readonly AuditMessage[]> {
   try {
-    const refused = new Set(await work())
+    const { poison, rest } = await work()
+    const refused = new Set([...poison, ...rest])
     for (const message of messages) if (!refused.has(message)) message.ack()
-    return [...refused]
+    for (const message of rest) message.retry({ delaySeconds: 0 })
+    return poison
   } catch {
     console.error(`audit: the database failed; ${messages.length} messages are retried`)
     for (const message of messages) {
@@ -103,6 +107,7 @@ export function auditWorker(): AuditWorker {
       bucket: AUDIT_EXPORT,
       retentionDays: RETENTION_DAYS,
       signingKeys: AUDIT_SIGNING_KEYS,
+      maxStatements: MAX_STATEMENTS,
     })
     consumers.set(env, consumer)
     return consumer
@@ -119,7 +124,7 @@ export function auditWorker(): AuditWorker {
       }
       await settle(poison, async () => {
         await consumer.bury(poison)
-        return []
+        return { poison: [], rest: [] }
       })
     },
 

@@ -72,7 +72,7 @@ async function storePage(consumer: AuditConsumer, stream: StreamReader): Promise
     body,
     timestamp: new Date(Number.parseInt(id, 10)),
   }))
-  const poison = await consumer.store(messages)
+  const { poison } = await consumer.store(messages)
   await consumer.bury(poison)
   await stream.remove(entries.map(({ id }) => id))
   return entries.length
