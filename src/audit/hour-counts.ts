@@ -63,9 +63,9 @@ export const DURATION_BOUNDS_MS: readonly number[] = Array.from(
   (_, at) => Math.round(10 * 1.5 ** at) / 10,
 )
 
-/** Beyond them, kinds are counted without a route, and then without a reason. */
-const MAX_KINDS = 300
-const MAX_KINDS_WITHOUT_ROUTE = 400
+/** Beyond them, kinds are counted without a route, and then without a reason. An hour has up to 50 KB, whatever callers send. */
+const MAX_KINDS = 70
+const MAX_KINDS_WITHOUT_ROUTE = 100
 
 const HOUR_CHARACTERS = 'yyyy-mm-ddThh'.length
 

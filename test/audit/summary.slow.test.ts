@@ -3,8 +3,10 @@ import { v7 } from 'uuid'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createCheckpointSealer } from '../../src/audit/chain.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
+import { countHours } from '../../src/audit/hour-counts.ts'
 import type { AuditQuery } from '../../src/audit/log.ts'
 import { insertAuditEvents } from '../../src/audit/sql/audit-chain.ts'
+import type { AuditStatement } from '../../src/audit/sql/database.ts'
 import { MIGRATIONS } from '../../src/audit/sql/migrations.generated.ts'
 import { deleteBefore } from '../../src/audit/sql/retention.ts'
 import { withSchema } from '../../src/audit/sql/schema.ts'
@@ -36,6 +38,19 @@ const COUNTS = 'SELECT hour, counts FROM audit_counts ORDER BY hour'
 const whole = { sinceMs: START_MS, untilMs: START_MS + 3 * HOUR_MS }
 const allOf = (query: Partial<AuditQuery> = {}): AuditQuery => ({ limit: 200, ...query })
 const isRefused = ({ decision }: AuditEvent) => decision === 'deny'
+
+/** Calls `each` with the number of rows of each result. */
+function observed(statement: AuditStatement, each: (rows: number) => void): AuditStatement {
+  return {
+    ...statement,
+    bind: (...values) => observed(statement.bind(...values), each),
+    async all<Row>() {
+      const result = await statement.all<Row>()
+      each(result.results.length)
+      return result
+    },
+  }
+}
 
 describe.each(KINDS)('a summary over %s', (kind) => {
   let database: Awaited<ReturnType<typeof startDatabase>>
@@ -156,12 +171,39 @@ describe.each(KINDS)('a summary over %s', (kind) => {
   })
 
   test('an hour with many different reasons stays small, and counts them together', async () => {
-    const many = Array.from({ length: 1_000 }, (_, at) =>
-      anEvent({ id: v7(), time: new Date(START_MS).toISOString(), reason: `code${at}:detail` }),
+    // Of each minute, so many kinds as callers without a token can cause.
+    const many = Array.from({ length: 60 * 400 }, (_, at) =>
+      anEvent({
+        time: new Date(START_MS + Math.floor(at / 400) * MINUTE_MS).toISOString(),
+        reason: `code${at % 400}:detail`,
+      }),
     )
-    await store(many)
-    const { results } = await database.db.prepare('SELECT counts FROM audit_counts').all()
-    expect(JSON.stringify(results).length).toBeLessThan(50_000)
+    const [counts] = countHours(new Map(), many).values()
+    expect(JSON.stringify(counts).length).toBeLessThan(50_000)
+    await store(many.slice(0, 1_000).map((event) => ({ ...event, id: v7() })))
     expect((await summarize()).allow).toBe(1_000)
+  })
+
+  test('reads the hours of a long period a day at a time', async () => {
+    const { db } = database
+    await store(events.slice(0, 1))
+    const { results } = await db.prepare(COUNTS).all<{ hour: string; counts: string }>()
+    const last = results[0]?.counts
+    const HOURS_OF_31_DAYS = 744
+    const earlier = Array.from({ length: HOURS_OF_31_DAYS - 1 }, (_, at) =>
+      new Date(START_MS - (at + 1) * HOUR_MS).toISOString().slice(0, HOURS[0]?.length),
+    )
+    const insert = db.prepare('INSERT INTO audit_counts (hour, first_seq, counts) VALUES (?, 1, ?)')
+    await db.batch(earlier.map((hour) => insert.bind(hour, last)))
+    const pages: number[] = []
+    const counting = {
+      ...db,
+      prepare: (sql: string) => observed(db.prepare(sql), (rows) => void pages.push(rows)),
+    }
+    const period = { sinceMs: START_MS - 743 * HOUR_MS, untilMs: START_MS + HOUR_MS }
+    const { allow, deny } = await createAuditSummary(counting).summarize(allOf(), period)
+    expect(allow + deny).toBe(HOURS_OF_31_DAYS)
+    expect(Math.max(...pages)).toBe(24)
+    expect(pages.length).toBeLessThan(40)
   })
 })

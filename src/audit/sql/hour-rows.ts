@@ -1,6 +1,6 @@
 /** The counts of hours as rows of `audit_counts`. */
 import type { AuditEvent } from '../event.ts'
-import { countHours, type HourCounts, hourOf, parseCounts } from '../hour-counts.ts'
+import { countHours, type HourCounts, hourMs, hourOf, parseCounts } from '../hour-counts.ts'
 import type { AuditDatabase, AuditStatement } from './database.ts'
 
 interface HourRow {
@@ -14,7 +14,10 @@ const FIND =
 const KEEP =
   'INSERT INTO audit_counts (hour, first_seq, counts) VALUES (?, ?, ?) ' +
   'ON CONFLICT (hour) DO UPDATE SET counts = excluded.counts'
-const BETWEEN = 'SELECT hour, counts FROM audit_counts WHERE hour >= ? AND hour <= ? ORDER BY hour'
+const BETWEEN =
+  'SELECT hour, counts FROM audit_counts WHERE hour > ? AND hour <= ? ORDER BY hour LIMIT ?'
+/** Of up to 50 KB each. An isolate has 128 MB. */
+const HOURS_PER_READ = 24
 const FIRST = 'SELECT hour, first_seq FROM audit_counts ORDER BY hour LIMIT 1'
 
 /** Returns the query of the hours of events. */
@@ -51,15 +54,26 @@ export function keepHours(
   )
 }
 
-/** Returns the hours from `first` to `last`, in their order. Undefined: the counts have another form. */
-export async function readHours(
+/**
+ * Calls `each` with the hours from `first` to `last`, in their order. Undefined: the counts have another form. Has only a
+ * day of them in memory.
+ */
+export async function eachHour(
   db: AuditDatabase,
   first: string,
   last: string,
-): Promise<readonly (readonly [hour: string, HourCounts | undefined])[]> {
-  const { results } = await db.prepare(BETWEEN).bind(first, last).all<HourRow>()
-  return results.map(({ hour, counts }) => [hour, parseCounts(counts)])
+  each: (hour: string, counts: HourCounts | undefined) => void,
+): Promise<void> {
+  for (let after = hourBefore(first); ; ) {
+    const page = db.prepare(BETWEEN).bind(after, last, HOURS_PER_READ)
+    const { results } = await page.all<HourRow>()
+    for (const { hour, counts } of results) each(hour, parseCounts(counts))
+    if (results.length < HOURS_PER_READ) return
+    after = results.at(-1)?.hour ?? last
+  }
 }
+
+const hourBefore = (hour: string): string => hourOf(new Date(hourMs(hour) - 1).toISOString())
 
 export interface FirstHour {
   readonly hour: string

@@ -8,7 +8,7 @@ import { BLOCK_COLUMNS, type BlockRow, blockOf } from './block-rows.ts'
 import { matcherOf, needlesOf, termsOf } from './block-search.ts'
 import type { AuditDatabase } from './database.ts'
 import { mayContain } from './filter-condition.ts'
-import { firstHour, readHours } from './hour-rows.ts'
+import { eachHour, firstHour } from './hour-rows.ts'
 import { isMissing, withinQuery } from './schema.ts'
 
 /** At most 25,000 events: some 100 ms of a processor. */
@@ -87,12 +87,13 @@ export function createAuditSummary(db: AuditDatabase): AuditSummary {
     const names = [period.sinceMs, period.untilMs - 1].map((ms) =>
       hourOf(new Date(ms).toISOString()),
     )
-    for (const [hour, counts] of await readHours(db, names[0] ?? '', names[1] ?? ''))
+    await eachHour(db, names[0] ?? '', names[1] ?? '', (hour, counts) => {
       if (counts === undefined) {
         // Without this hour, only the counts after it are complete.
         counter = newCounter()
         period.sinceMs = Math.min(hourMs(hour) + HOUR_MS, period.untilMs)
       } else addHour(counter, hour, counts, query, period)
+    })
     const callersSinceMs = await eachNewest(
       [query, undefined],
       period,

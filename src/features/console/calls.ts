@@ -9,12 +9,18 @@ import { auditEventSchema } from '../../audit/event.ts'
 import { auditQuerySchema } from '../../audit/log.ts'
 import { createAuditLog } from '../../audit/sql/audit-events.ts'
 import { createAuditSummary } from '../../audit/sql/summary.ts'
-import { summarySchema } from '../../audit/summary.ts'
+import { MAX_SUMMARY_DAYS, summarySchema } from '../../audit/summary.ts'
 import type { FeatureParts } from '../../gateway/feature.ts'
 import { addressGroup } from '../../middleware/client-address.ts'
 import { type AdminCall, adminGroup } from '../../routes/admin/call.ts'
 import type { CallFrame } from '../../routes/admin/frame.ts'
-import { createdByName, requireConfigured, time, timeOf } from '../../routes/admin/input.ts'
+import {
+  createdByName,
+  inputRefused,
+  requireConfigured,
+  time,
+  timeOf,
+} from '../../routes/admin/input.ts'
 import { type OperatorCall, permissionOf } from '../../routes/admin/permissions.ts'
 import { confinedTo, listedFor, refuseTenant, type TenantScope } from '../../routes/admin/tenant.ts'
 import { resolvePeriod } from '../../routes/admin/usage-period.ts'
@@ -80,6 +86,7 @@ const querySchema = z.omit(auditQuerySchema, { cursor: true, limit: true })
 
 const EVENTS = 50
 const PAGE = 200
+const DAY_MS = 86_400_000
 /** Pages of a list that one call reads. */
 const MAX_PAGES = 5
 
@@ -137,7 +144,8 @@ export function consoleCalls(parts: FeatureParts): (frame: CallFrame) => readonl
         summary: 'Summarize decisions',
         description:
           'Without filters, and with those of decision, reason, route and status, counts every event of the period, in ' +
-          'whole minutes. With other filters, counts at most 25,000 events, the newest first: `countedSince` says from ' +
+          `whole minutes. A period has at most ${MAX_SUMMARY_DAYS} days. ` +
+          'With other filters, counts at most 25,000 events, the newest first: `countedSince` says from ' +
           'when on the counts are complete. Operators with a tenant see the events of callers of their tenant.',
         query: querySchema,
         response: 'Counts by time, outcome, reason, route and caller.',
@@ -147,6 +155,12 @@ export function consoleCalls(parts: FeatureParts): (frame: CallFrame) => readonl
           const wanted = { ...filters, limit: PAGE, ...(address && { address: groupOf(address) }) }
           const within = withinOf(scope)
           const period = resolvePeriod({ since, until }, now())
+          if (period.untilMs - period.sinceMs > MAX_SUMMARY_DAYS * DAY_MS)
+            throw inputRefused(
+              'query',
+              '/since',
+              `must be at most ${MAX_SUMMARY_DAYS} days before the end of the period`,
+            )
           return requireConfigured(summaries).summarize(wanted, period, within)
         },
       }),

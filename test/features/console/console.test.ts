@@ -158,6 +158,22 @@ test('the counts of a summary are those of the events', async () => {
   })
 })
 
+test.each([
+  ['2026-10-20T00:00:00Z', 200],
+  ['2026-10-19T23:59:59Z', 422],
+])('a summary covers at most 31 days: since %s is %i', async (since, status) => {
+  const token = await gateway.token({ claims: { sub: 'olga', roles: ['operator'] } })
+  const query = new URLSearchParams({ since, until: '2026-11-20T00:00:00Z' })
+  const response = await gateway.isolateFetch(
+    new Request(`${PUBLIC_URL}/-/admin/audit/summary?${query}`, {
+      headers: { Authorization: `Bearer ${token}`, 'CF-Connecting-IP': '192.0.2.1' },
+    }),
+  )
+  const text = await response.text()
+  expect(response.status, text).toBe(status)
+  if (status !== 200) expect(text).toContain('at most 31 days before the end of the period')
+})
+
 test('a person explains a request, which has no effect', async () => {
   const form = { method: 'GET', path: '/orders', subject: 'alice', roles: 'reader' }
   const { status, text } = await gateway.visit(operator, '/-/console/explain', { form })
