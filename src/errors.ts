@@ -9,8 +9,29 @@ import { type Problem, problem, problemResponse } from './problems/problem.ts'
 import { problemOfDenial, problemOfFailure } from './problems/problem-of.ts'
 import type { Denial, Dependency, Fault } from './problems/reasons.ts'
 
+/**
+ * Makes `instanceof` recognize the errors of every copy of this package in the process. Two copies are
+ * normal: npm can install one for the policy or for a feature, and another one for the gateway. A
+ * subclass of the app is recognized by its prototype, as usual.
+ */
+function recognizeCopies(kind: abstract new (...args: never[]) => Error, name: string): void {
+  const brand = Symbol.for(`portcullis.${name}`)
+  Object.defineProperty(kind.prototype, brand, { value: true })
+  Object.defineProperty(kind, Symbol.hasInstance, {
+    value(this: unknown, error: unknown): boolean {
+      return this === kind
+        ? typeof error === 'object' && error !== null && brand in error
+        : Function.prototype[Symbol.hasInstance].call(this as () => void, error)
+    },
+  })
+}
+
 /** An error with its problem document. */
 export abstract class ProblemError extends HTTPException {
+  static {
+    recognizeCopies(ProblemError, 'ProblemError')
+  }
+
   readonly problem: Problem
 
   constructor(problem: Problem, message: string, options: ErrorOptions) {
@@ -33,6 +54,10 @@ const v8 = Error as typeof Error & { stackTraceLimit: number }
  * of refusals.
  */
 export class Denied extends ProblemError {
+  static {
+    recognizeCopies(Denied, 'Denied')
+  }
+
   override readonly name = 'Denied'
   readonly denial: Denial
 
@@ -62,6 +87,10 @@ const DEFAULT_RETRY_AFTER_SECONDS = 5
  * for debuggers, and never for a response, a log or an audit event.
  */
 export class Unavailable extends ProblemError {
+  static {
+    recognizeCopies(Unavailable, 'Unavailable')
+  }
+
   override readonly name = 'Unavailable'
   readonly dependency: Dependency
   readonly fault: Fault
@@ -85,6 +114,10 @@ export class Unavailable extends ProblemError {
  * message names both, and is logged whatever the error handler of the app does.
  */
 export class OutOfOrder extends ProblemError {
+  static {
+    recognizeCopies(OutOfOrder, 'OutOfOrder')
+  }
+
   override readonly name = 'OutOfOrder'
 
   constructor(message: string) {
@@ -103,6 +136,10 @@ export function carriesResponse(error: unknown): error is HTTPException {
 
 /** The gateway's configuration is invalid. The message lists all mistakes and is only for logs. */
 export class Misconfigured extends Error {
+  static {
+    recognizeCopies(Misconfigured, 'Misconfigured')
+  }
+
   override readonly name = 'Misconfigured'
   /** Each mistake as a text with its place. */
   readonly mistakes: readonly string[]

@@ -1,5 +1,5 @@
 /** Finds and loads the policy of a project. Its packages are those of the project. */
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import nodeModule, { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -11,8 +11,8 @@ const PACKAGE = 'portcullis'
 /** The query of a module in a message of Node. */
 const QUERY = /(?<=\.[cm]?(?:[jt]s|json))\?[\w=&-]+/g
 
-/** Checkouts whose package is already resolved to its sources. */
-const mapped = new Set<string>()
+/** Checkouts whose package is already resolved to its sources, with the URL of their sources. */
+const mapped = new Map<string, string>()
 
 /**
  * Returns the absolute path of the policy that is named relative to `folder`, or of the policy of
@@ -98,6 +98,10 @@ function sourceOf(subpath: string, root: string): string | undefined {
     .find((path) => mapped.has(root) && existsSync(path))
 }
 
+/** Reports whether a module is a source of this package, which this process loads once. */
+export const isPackageSource = (url: string): boolean =>
+  [...mapped.values()].some((sources) => url.startsWith(sources))
+
 /**
  * In a checkout of this package, policies import its sources, not its last build. Node reads the
  * sources itself, since 22.18.
@@ -106,7 +110,10 @@ function useSources(root: string): void {
   const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const { registerHooks } = nodeModule
   if (manifest.name !== PACKAGE || registerHooks === undefined || mapped.has(root)) return
-  mapped.add(root)
+  // Node resolves links.
+  const sources = join(root, 'src')
+  if (!existsSync(sources)) return
+  mapped.set(root, `${pathToFileURL(realpathSync(sources)).href}/`)
   registerHooks({
     resolve(specifier, context, next) {
       const [name, subpath = 'index'] = specifier.split(/\/(.*)/)

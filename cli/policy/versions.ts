@@ -6,7 +6,7 @@ import { dirname, relative, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Policy } from '../../src/policy/policy.ts'
 import { usage } from '../failure.ts'
-import { defaultExport } from './load.ts'
+import { defaultExport, isPackageSource } from './load.ts'
 
 /** The parameter in the URL of a module. Node loads a module once for each URL. */
 const PARAMETER = 'policy-version'
@@ -85,6 +85,8 @@ function hook(): void {
       const found = next(specifier, context)
       // A package of the workspace is linked from node_modules, and its files are elsewhere.
       if (!found.url.startsWith('file:') || IN_PACKAGE.test(found.url)) return found
+      // In a checkout of this package, another hook has already replaced the name by a source.
+      if (isPackageSource(found.url)) return found
       const url = new URL(found.url)
       url.searchParams.set(PARAMETER, version)
       return { ...found, url: url.href }
