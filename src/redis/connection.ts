@@ -49,6 +49,11 @@ export interface Broadcast {
     write: (control: RedisConnection) => Promise<Result>,
   ): Promise<Result>
   /**
+   * Copies facts that the control lane has already, as {@link write} does. With `endsAtSeconds`, once for each fact
+   * with this end: a later call does nothing, because every refused request of a banned caller makes one.
+   */
+  copy(facts: readonly Fact[], now: () => number, endsAtSeconds?: number): Promise<void>
+  /**
    * Completes facts whose writers have ended before all lanes had them, and returns how many. Throws
    * `Unavailable` if a lane cannot be reached; the next call repeats it.
    */

@@ -332,3 +332,130 @@ describe('a writer that ends after some of 64 lanes', () => {
     expect((await pendingOf(on)).length).toBe(1)
   })
 })
+
+describe('writers at the same time', () => {
+  test.each(['before', 'after'])(
+    'the end of one leaves the mark of another, which began %s it',
+    async (order) => {
+      const prefix = `facts${serial++}:`
+      const on = cluster({ prefix })
+      const caller = await newCaller()
+      const key = `${on.keys.revokedBefore}tenant:${caller.tenant}`
+      let isDown = false
+      const failing = cluster({
+        prefix,
+        intercept(lane) {
+          if (isDown && lane >= 0) throw new Unavailable('redis', 'unreachable')
+        },
+      })
+      const set = (value: string) => (control: RedisConnection) =>
+        control.send([['SET', key, value, 'EX', 600]])
+      const begun = Promise.withResolvers<void>()
+      const goOn = Promise.withResolvers<void>()
+      const late = () =>
+        failing.broadcast.write([{ key }], now, async (control) => {
+          begun.resolve()
+          await goOn.promise
+          isDown = true
+          await set('200')(control)
+        })
+      let writing: Promise<unknown> | undefined
+      if (order === 'before') writing = late().catch(() => undefined)
+      if (order === 'before') await begun.promise
+      await on.broadcast.write([{ key }], now, async (control) => {
+        if (order === 'after') writing = late().catch(() => undefined)
+        await begun.promise
+        await set('100')(control)
+      })
+      goOn.resolve()
+      await writing
+      expect(await pendingOf(on)).toHaveLength(1)
+      await age(on)
+      expect(await on.broadcast.complete(now)).toBe(1)
+      const inLanes = await Promise.all(
+        on.lanes.all.map(async (lane) => {
+          const name = lane.keys.prefix + key.slice(on.keys.prefix.length)
+          return (await lane.send([['GET', name]]))[0]?.result
+        }),
+      )
+      expect(inLanes).toEqual(['200', '200', '200', '200'])
+    },
+  )
+})
+
+test('facts of a lane that is down do not keep those of other lanes from their end', async () => {
+  const prefix = `facts${serial++}:`
+  const on = cluster({ prefix })
+  const subjects = Array.from({ length: 40 }, (_, index) => `subject-${index}`)
+  const down = laneIndex('subject-0', 4)
+  const dead = subjects.filter((subject) => laneIndex(subject, 4) === down)
+  const healthy = subjects.find((subject) => laneIndex(subject, 4) !== down) ?? ''
+  const none = cluster({
+    prefix,
+    intercept(lane) {
+      if (lane >= 0) throw new Unavailable('redis', 'unreachable')
+    },
+  })
+  const oneDown = cluster({
+    prefix,
+    intercept(lane) {
+      if (lane === down) throw new Unavailable('redis', 'unreachable')
+    },
+  })
+  const revoke = (subject: string | undefined, tokenId: string) =>
+    createRevocations(none, now)
+      .revokeToken({
+        ...{ tokenIdHash: tokenId, untilSeconds: now() / 1000 + 60 },
+        subject,
+      })
+      .catch(() => undefined)
+  for (let count = 0; count < 210; count += 1)
+    await revoke(dead[count % dead.length], `dead${count}`)
+  await revoke(healthy, 'healthy')
+  await age(on)
+  await expect(oneDown.broadcast.complete(now)).rejects.toBeInstanceOf(Unavailable)
+  const lane = on.lanes.of(healthy)
+  expect((await lane.send([['EXISTS', `${lane.keys.revokedToken}healthy`]]))[0]?.result).toBe(1)
+  expect(await on.broadcast.complete(now)).toBe(210)
+})
+
+test('a copy that changes nothing is in no feed', async () => {
+  const on = cluster()
+  const caller = await newCaller()
+  await createRevocations(on, now).revokeBefore(cutoff('tenant', caller.tenant))
+  const feeds = async () =>
+    Promise.all(on.lanes.all.map(async ({ keys }) => redis.direct.hget(keys.feed, 'head')))
+  const before = await feeds()
+  const [key = ''] = await redis.direct.keys(`${on.keys.revokedBefore}*`)
+  await on.broadcast.write([{ key }], now, async () => {})
+  expect(await feeds()).toEqual(before)
+  await on.broadcast.write([{ key }], now, (control) => control.send([['DEL', key]]))
+  expect(await feeds()).not.toEqual(before)
+  expect((await refusals(on, caller)).lanes).toBe(0)
+})
+
+test('a process copies an automatic ban once, and that of another process again', async () => {
+  const prefix = `facts${serial++}:`
+  let calls = 0
+  const counted = () =>
+    cluster({
+      prefix,
+      intercept(lane) {
+        if (lane >= 0) calls += 1
+      },
+    })
+  const violating = (on: Cluster) => {
+    const violations = createViolationCounter(on, now)
+    return () =>
+      violations.count({ kind: 'address', value: ADDRESS }, 'credential', {
+        ...{ violations: 1, windowSeconds: 60, seconds: 60, maxSeconds: 60 },
+        ...{ mode: 'enforce', refuses: 'everything' },
+      })
+  }
+  const first = violating(counted())
+  for (let count = 0; count < 5; count += 1) await first()
+  expect(calls).toBe(4)
+  const second = violating(counted())
+  for (let count = 0; count < 3; count += 1) await second()
+  expect(calls).toBe(8)
+})

@@ -83,6 +83,7 @@ export function createViolationCounter(
           redis,
           banKeys.map((key) => ({ key, subject })),
           now,
+          nowSeconds + count.banSeconds,
         )
       }
       return count

@@ -1,9 +1,14 @@
---- Marks facts as pending, before they are written to the control lane.
+--- Marks facts as pending, before they are written to the control lane. Each writer has marks of its own: the
+-- end of one leaves those of another, which may have written later.
 --
--- KEYS: the pending facts, the clock of facts. ARGV: the facts.
+-- KEYS: the pending facts, the clock of facts. ARGV: the facts. Returns the marks.
 
 --@include fact-clock.lua
 
 local version = next_version(KEYS[2])
-for _, fact in ipairs(ARGV) do redis.call('ZADD', KEYS[1], version, fact) end
-return version
+local marks = {}
+for n, fact in ipairs(ARGV) do
+  marks[n] = version .. ' ' .. fact
+  redis.call('ZADD', KEYS[1], version, marks[n])
+end
+return marks

@@ -26,10 +26,19 @@ interface Copy {
   readonly name: string
 }
 
+/** A copy that is not complete, with the mark that says so. */
+interface Pending {
+  readonly copy: Copy
+  readonly mark: string
+}
+
 /** The age of a pending fact whose writer is believed to have ended, in seconds. A call is shorter. */
 const ABANDONED_SECONDS = 2
-/** Facts that one run completes. */
+/** Facts that are read at once to complete them, and the most such pages of one run. */
 const COMPLETED_AT_ONCE = 200
+const MAX_PAGES = 50
+/** Copied facts that a process remembers. */
+const MAX_COPIED = 10_000
 /** Facts of one call to a lane: about 20 KB. */
 const COPIED_AT_ONCE = 100
 /** How long a lane recognizes an older copy. A call that is later than this has long failed. */
@@ -45,44 +54,99 @@ export function withBroadcast<Connection extends RedisConnection & { readonly la
   const control = acknowledged(redis)
   const { lanes } = redis
   const { pendingFacts, factClock } = replicationKeys(redis.keys)
+  /** The ends of facts that this process has copied. */
+  const copied = new Map<string, number>()
   const broadcast: Broadcast = {
     async write(facts, now, write) {
       if (facts.length === 0) return write(control)
       const copies = facts.map((fact) => copyOf(fact, redis.keys, lanes))
-      await runText(control, BEGIN_FACTS_SCRIPT, [pendingFacts, factClock], copies.map(textOf))
+      const marks = readList(
+        await runText(control, BEGIN_FACTS_SCRIPT, [pendingFacts, factClock], copies.map(textOf)),
+        copies.length,
+      )
+      const pending = copies.map((copy, index) => ({ copy, mark: readText(marks[index]) }))
       const result = await write(control)
-      await copyToLanes(control, lanes, copies, now)
+      await copyToLanes(control, lanes, pending, now)
       return result
     },
 
+    async copy(facts, now, endsAtSeconds) {
+      // The end is from a number of whole seconds that remain.
+      const isNew = ({ key }: Fact) =>
+        endsAtSeconds === undefined || Math.abs((copied.get(key) ?? 0) - endsAtSeconds) > 1
+      const due = facts.filter(isNew)
+      await broadcast.write(due, now, async () => {})
+      if (endsAtSeconds === undefined) return
+      if (copied.size > MAX_COPIED) copied.clear()
+      for (const { key } of due) copied.set(key, endsAtSeconds)
+    },
+
     async complete(now) {
-      const limits = [ABANDONED_SECONDS, COMPLETED_AT_ONCE]
-      const pending = readList(await runText(redis, PENDING_FACTS_SCRIPT, [pendingFacts], limits))
-      const copies = pending.map((text) => copyIn(readText(text)))
-      if (copies.length > 0) await copyToLanes(control, lanes, copies, now)
-      return copies.length
+      let [completed, failed] = [0, 0]
+      let cause: unknown
+      for (let page = 0; page < MAX_PAGES; page += 1) {
+        // Those that failed stay, and must not hide the others.
+        const range = [ABANDONED_SECONDS, failed, COMPLETED_AT_ONCE]
+        const marks = readList(await runText(redis, PENDING_FACTS_SCRIPT, [pendingFacts], range))
+        const pending = marks.map((mark) => pendingIn(readText(mark)))
+        for (const group of groupsOf(pending)) {
+          try {
+            await copyTogether(control, lanes, group, now)
+            completed += group.length
+          } catch (error) {
+            cause ??= error
+            failed += group.length
+          }
+        }
+        if (marks.length < COMPLETED_AT_ONCE) break
+      }
+      if (failed > 0) throw cause
+      return completed
     },
   }
   return { ...redis, broadcast }
 }
 
+/** Copies every group, also after one has failed. Throws the first cause. */
 async function copyToLanes(
   control: RedisConnection,
   lanes: Lanes,
-  copies: readonly Copy[],
+  pending: readonly Pending[],
   now: () => number,
 ): Promise<void> {
-  for (let at = 0; at < copies.length; at += COPIED_AT_ONCE)
-    await copyTogether(control, lanes, copies.slice(at, at + COPIED_AT_ONCE), now)
+  const groups = groupsOf(pending)
+  const outcomes = await Promise.allSettled(
+    groups.map((group) => copyTogether(control, lanes, group, now)),
+  )
+  for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
+}
+
+/** Returns groups for one call to a lane. Facts of one lane only are apart: another lane may be down. */
+function groupsOf(pending: readonly Pending[]): readonly (readonly Pending[])[] {
+  const byLane = new Map<number | undefined, Pending[]>()
+  for (const each of pending) {
+    const { lane } = each.copy
+    const same = byLane.get(lane)
+    if (same === undefined) byLane.set(lane, [each])
+    else same.push(each)
+  }
+  return [...byLane.values()].flatMap((all) =>
+    Array.from({ length: Math.ceil(all.length / COPIED_AT_ONCE) }, (_, index) =>
+      all.slice(index * COPIED_AT_ONCE, (index + 1) * COPIED_AT_ONCE),
+    ),
+  )
 }
 
 async function copyTogether(
   control: RedisConnection,
   lanes: Lanes,
-  copies: readonly Copy[],
+  pending: readonly Pending[],
   now: () => number,
 ): Promise<void> {
-  const read = await readState(control, copies)
+  const read = await readState(
+    control,
+    pending.map(({ copy }) => copy),
+  )
   const { pendingFacts, facts } = replicationKeys(control.keys)
   const nowSeconds = Math.floor(now() / 1000)
   const calls = [...lanes.all.entries()].flatMap(([number, lane]) => {
@@ -92,14 +156,13 @@ async function copyTogether(
   const outcomes = await Promise.allSettled(calls)
   const failures = outcomes.filter((outcome) => outcome.status === 'rejected')
   if (failures.length > 0) throw incomplete(failures[0]?.reason, failures.length, calls.length)
-  const ends = read.facts.flatMap((fact) => [textOf(fact.copy), endOf(fact, nowSeconds)])
+  const ends = read.facts.flatMap((fact, index) => [
+    ...[pending[index]?.mark ?? '', textOf(fact.copy), endOf(fact, nowSeconds)],
+  ])
   // If this fails, another gateway copies the facts again, which changes nothing.
-  await runText(
-    control,
-    END_FACTS_SCRIPT,
-    [pendingFacts, facts],
-    [read.version, nowSeconds, ...ends],
-  ).catch(() => {})
+  await runText(control, END_FACTS_SCRIPT, [pendingFacts, facts], [nowSeconds, ...ends]).catch(
+    () => {},
+  )
 }
 
 /**
@@ -204,6 +267,10 @@ function copyIn(text: string): Copy {
   const end = text.indexOf(' ')
   const lane = text.slice(0, end)
   return { lane: lane === EVERY_LANE ? undefined : Number(lane), name: text.slice(end + 1) }
+}
+
+function pendingIn(mark: string): Pending {
+  return { copy: copyIn(mark.slice(mark.indexOf(' ') + 1)), mark }
 }
 
 const namesOf = ({ prefix, revokedBefore, plan, limitOverride }: RedisKeys) => ({

@@ -43,12 +43,32 @@ local function copy_number(key, owners, value, life, lead)
   if most == 0 then redis.call('DEL', key) else write_value(key, owners, most, ends, now) end
 end
 
+-- Whether the lane has this value and end already: then the feed has no change.
+local function is_same(n, at)
+  local key, value, life = KEYS[n], ARGV[at], tonumber(ARGV[at + 1])
+  if value == '' then
+    return redis.call('EXISTS', key) == 0 and redis.call('HEXISTS', KEYS[n + 1], 'control') == 0
+  end
+  if redis.call('EXISTS', key) == 0 then return false end
+  if ARGV[at + 3] == '1' then
+    return redis.call('GET', key) == value and math.abs(redis.call('TTL', key) - life) <= 1
+  end
+  if life < 0 then life = LONGEST_COPY_SECONDS end
+  local own, ends = string.match(redis.call('HGET', KEYS[n + 1], 'control') or '', '^(%d+) (%d+)$')
+  if own ~= value or math.abs(tonumber(ends) - now - life) > 1 then return false end
+  return tonumber(redis.call('GET', key)) == value_of(KEYS[n + 1], now)
+end
+
 local due, changed = {}, {}
 for n = 2, #KEYS, 3 do
   local copied = redis.call('GET', KEYS[n + 2])
   if not copied or tonumber(copied) < version then
-    due[#due + 1] = n
-    changed[#changed + 1] = KEYS[n]
+    if is_same(n, 4 + (n - 2) / 3 * 4) then
+      redis.call('SET', KEYS[n + 2], ARGV[1], 'EX', copy_life)
+    else
+      due[#due + 1] = n
+      changed[#changed + 1] = KEYS[n]
+    end
   end
 end
 append_changes(KEYS[1], changed)

@@ -15,15 +15,19 @@ export function writeFacts<Result>(
 ): Promise<Result> {
   const { lanes, broadcast } = redis
   if (broadcast !== undefined) return broadcast.write(facts, now, write)
-  if (lanes !== undefined) throw new TypeError('writeFacts: lanes need withBroadcast()')
+  if (lanes !== undefined) throw needsBroadcast()
   return write(acknowledged(redis))
 }
 
-/** Copies facts that a script has already written in the control lane. */
+/** Copies facts that a script has already written in the control lane; see `Broadcast.copy`. */
 export async function copyFacts(
   redis: RedisConnection,
   facts: readonly Fact[],
   now: () => number,
+  endsAtSeconds?: number,
 ): Promise<void> {
-  if (redis.lanes !== undefined) await writeFacts(redis, facts, now, async () => {})
+  if (redis.broadcast !== undefined) await redis.broadcast.copy(facts, now, endsAtSeconds)
+  else if (redis.lanes !== undefined) throw needsBroadcast()
 }
+
+const needsBroadcast = () => new TypeError('facts: lanes need withBroadcast()')
