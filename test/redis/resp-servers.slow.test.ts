@@ -1,5 +1,5 @@
 /** Real servers over RESP: TLS, ACL users, Sentinel, and servers that a gateway must not use. */
-import { spawnSync } from 'node:child_process'
+import { type ChildProcess, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -201,6 +201,7 @@ describe.skipIf(!hasRedisServer)('TLS', () => {
 })
 
 describe.skipIf(!hasRedisServer)('Sentinel', () => {
+  const processes = new Map<number, ChildProcess>()
   test('after a failover, calls reach the new master, and a revocation that it has is in force [R37]', async () => {
     const login = ['--requirepass', PASSWORD, '--masterauth', PASSWORD]
     const master = await server(...login)
@@ -293,7 +294,29 @@ describe.skipIf(!hasRedisServer)('Sentinel', () => {
     await expect.poll(() => read(fenced)).toEqual([{ result: '1' }])
   })
 
-  async function startSentinel(n: number, masterPort: number): Promise<number> {
+  test.each(['hangs', 'has an old password'])('calls succeed if one of three %s', async (fault) => {
+    const master = await server('--requirepass', PASSWORD)
+    const old = fault === 'hangs' ? PASSWORD : 'old'
+    // The first one, so that it is in the way of each search for the master.
+    const first = await startSentinel(1, master.port, old)
+    const others = await Promise.all([2, 3].map((n) => startSentinel(n, master.port)))
+    const url = `redis+sentinel://:${ENCODED}@${[first, ...others].map((port) => `127.0.0.1:${port}`).join()}/main`
+    const atFirst = directTo(first)
+    cleanups.push(() => atFirst.disconnect())
+    const viewOfFirst = async () => String(await atFirst.call('SENTINEL', 'MASTER', 'main'))
+    if (fault === 'hangs') processes.get(first)?.kill('SIGSTOP')
+    else await expect.poll(viewOfFirst, { timeout: 10_000 }).toContain('s_down')
+    const client = clientOf(url, { timeoutMs: 1_000 })
+    await expect
+      .poll(() => outcomeOf(client.redis.send([['PING']])), { timeout: 5_000 })
+      .toEqual([{ result: 'PONG' }])
+  })
+
+  async function startSentinel(
+    n: number,
+    masterPort: number,
+    password = PASSWORD,
+  ): Promise<number> {
     const port = await freePort()
     const file = join(folder, `sentinel-${n}.conf`)
     const lines = [
@@ -301,13 +324,14 @@ describe.skipIf(!hasRedisServer)('Sentinel', () => {
       'bind 127.0.0.1',
       `dir ${folder}`,
       `sentinel monitor main 127.0.0.1 ${masterPort} 2`,
-      `sentinel auth-pass main ${PASSWORD}`,
+      `sentinel auth-pass main ${password}`,
       `sentinel down-after-milliseconds main ${DOWN_AFTER_MS}`,
       'sentinel failover-timeout main 5000',
     ]
     writeFileSync(file, `${lines.join('\n')}\n`)
-    const { close } = await startRealServer([file, '--sentinel'], port)
+    const { close, process } = await startRealServer([file, '--sentinel'], port)
     cleanups.push(close)
+    processes.set(port, process)
     return port
   }
 })

@@ -14,7 +14,8 @@ const PING: readonly RedisCommand[] = [['PING']]
 const NEVER_EXPIRES = { isExpired: false }
 
 export interface FencedServerOptions extends Pick<RespSocketOptions, 'accept' | 'certificateName'> {
-  readonly target: RedisTarget
+  /** Or a function that returns it, for each new socket. */
+  readonly target: RedisTarget | (() => RedisTarget)
   /** A socket is replaced after so long without a reply to any call. */
   readonly silenceMs: number
   /** See `Fence`. `Infinity`: the server is believed after every silence, and gets no `PING`. */

@@ -1,7 +1,8 @@
 /** The master behind Sentinels, and its fence: a paused master that was replaced must not be believed. */
-import type { RedisTarget } from '../../schemas/redis-url.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { RedisServer, RedisTarget } from '../../schemas/redis-url.ts'
 import { createFencedServer, type FencedServer, tickMsOf } from '../fence/fenced-server.ts'
-import { createRespSocket } from '../socket/resp-socket.ts'
+import { createRespSocket, type RespSocket } from '../socket/resp-socket.ts'
 
 export interface FencedMaster extends FencedServer {
   /** Begins to watch the master, in the background. */
@@ -19,14 +20,19 @@ export interface FencedMasterOptions {
 
 /** What one Sentinel reports about the master. */
 interface View {
-  readonly address: string
+  readonly server: RedisServer
   readonly flags: readonly string[]
   readonly downAfterMs: number
 }
 
 /** The master is about to be replaced. */
-const IN_DOUBT = ['s_down', 'o_down', 'failover_in_progress', 'force_failover']
-const NEVER_EXPIRES = { isExpired: false }
+const IN_DOUBT = ['o_down', 'failover_in_progress', 'force_failover']
+/** This Sentinel does not reach the master, which is no doubt if it is alone: it may have an old password. */
+const UNREACHED = 's_down'
+/** A Sentinel that takes longer counts as one without an answer: a proof must fit into the fence. */
+const ANSWER_MS = 100
+/** The answers of most Sentinels decide. The others may object for so long. */
+const OBJECTION_MS = 25
 
 /** Creates the master. It connects when the first call needs it. */
 export function createFencedMaster({
@@ -43,33 +49,58 @@ export function createFencedMaster({
   )
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
-  let first: string | undefined
+  let first: RedisServer | undefined
+  const majority = Math.floor(sentinels.length / 2) + 1
 
-  async function views(): Promise<readonly View[]> {
-    const replies = await Promise.allSettled(
-      sentinels.map((sentinel) =>
-        sentinel.send([['SENTINEL', 'MASTER', target.master ?? '']], NEVER_EXPIRES),
-      ),
-    )
-    return replies.flatMap((reply) =>
-      reply.status === 'fulfilled' ? viewIn(reply.value[0]?.result) : [],
-    )
+  async function viewOf(sentinel: RespSocket, within: { isExpired: boolean }): Promise<View> {
+    const [reply] = await sentinel.send([['SENTINEL', 'MASTER', target.master ?? '']], within)
+    return viewIn(reply?.result)
   }
 
-  /** Returns the address of the master if all Sentinels that answer agree, and none doubts it. */
-  async function agreed(): Promise<string> {
-    const [one, ...others] = await views()
-    if (one === undefined) throw new Error('no Sentinel answers')
-    const all = [one, ...others]
-    if (all.some(({ address }) => address !== one.address))
-      throw new Error('the Sentinels name different masters')
+  /** Returns the views of all Sentinels, or of those that have answered in time. */
+  function views(): Promise<readonly View[]> {
+    return new Promise((resolve) => {
+      const found: View[] = []
+      const within = { isExpired: false }
+      let open = sentinels.length
+      const end = () => {
+        within.isExpired = true
+        resolve(found)
+      }
+      const endAfter = (ms: number) => void sleep(ms, undefined, { ref: false }).then(end)
+      endAfter(ANSWER_MS)
+      for (const sentinel of sentinels)
+        viewOf(sentinel, within)
+          .then((view) => {
+            if (within.isExpired) return
+            found.push(view)
+            if (found.length === majority) endAfter(OBJECTION_MS)
+          })
+          .catch(() => {})
+          .finally(() => {
+            open -= 1
+            if (open === 0) end()
+          })
+    })
+  }
+
+  /** Returns the master that most Sentinels name, if none is replacing it. */
+  async function agreed(): Promise<RedisServer> {
+    const all = await views()
+    const count = (holds: (view: View) => boolean) => all.filter(holds).length
+    const named = all.find(({ server }) => count((view) => isSame(view.server, server)) >= majority)
+    if (named === undefined)
+      throw new Error('most Sentinels do not answer, or name different masters')
     if (all.some(({ flags }) => IN_DOUBT.some((flag) => flags.includes(flag))))
-      throw new Error('a Sentinel doubts the master')
-    return one.address
+      throw new Error('a Sentinel is about to replace the master')
+    if (count(({ flags }) => flags.includes(UNREACHED)) >= majority)
+      throw new Error('most Sentinels do not reach the master')
+    return named.server
   }
 
   const server = createFencedServer({
-    target,
+    // Found here, and not by the library, which waits for each Sentinel in turn.
+    target: () => ({ ...target, servers: first === undefined ? [] : [first], master: undefined }),
     silenceMs,
     fenceMs,
     // The sockets that open next are those of the master that the Sentinels name between two answers.
@@ -78,7 +109,8 @@ export function createFencedMaster({
       first = await agreed()
     },
     async confirm() {
-      if ((await agreed()) !== first) throw new Error('the Sentinels name another master')
+      if (first === undefined || !isSame(await agreed(), first))
+        throw new Error('the Sentinels name another master')
     },
   })
 
@@ -101,16 +133,17 @@ export function createFencedMaster({
   }
 }
 
+const isSame = (one: RedisServer, other: RedisServer): boolean =>
+  one.host === other.host && one.port === other.port
+
 /** Parses the reply to `SENTINEL MASTER`: names and values in turn. */
-function viewIn(reply: unknown): View[] {
-  if (!Array.isArray(reply)) return []
+function viewIn(reply: unknown): View {
+  if (!Array.isArray(reply)) throw new Error('the Sentinel does not watch the master')
   const field = (name: string) => String(reply[reply.indexOf(name) + 1])
   const downAfterMs = Number(field('down-after-milliseconds'))
-  return [
-    {
-      address: `${field('ip')}:${field('port')}`,
-      flags: field('flags').split(','),
-      downAfterMs: Number.isFinite(downAfterMs) ? downAfterMs : Number.POSITIVE_INFINITY,
-    },
-  ]
+  return {
+    server: { host: field('ip'), port: Number(field('port')) },
+    flags: field('flags').split(','),
+    downAfterMs: Number.isFinite(downAfterMs) ? downAfterMs : Number.POSITIVE_INFINITY,
+  }
 }

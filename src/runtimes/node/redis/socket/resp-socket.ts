@@ -53,11 +53,11 @@ interface Link {
  * most 200 ms, and calls fail at once with the last cause.
  */
 export function createRespSocket(
-  target: RedisTarget,
+  target: RedisTarget | (() => RedisTarget),
   silenceMs: number,
   { accept = requireUsable, certificateName, onLost }: RespSocketOptions = {},
 ): RespSocket {
-  const options = createOptions(target, silenceMs, certificateName)
+  const targetNow = typeof target === 'function' ? target : () => target
   let current: Link | undefined
   let opening: Promise<Link> | undefined
   let isClosed = false
@@ -82,6 +82,7 @@ export function createRespSocket(
 
   async function connected(): Promise<Link> {
     try {
+      const options = createOptions(targetNow(), silenceMs, certificateName)
       const redis = await connect(options, accept)
       const link = { redis, output: createOutput(redis) }
       // At once, and not with the next call: the server at the address may be another one by then.
@@ -192,22 +193,14 @@ function createOptions(
   silenceMs: number,
   certificateName: string | undefined,
 ): RedisOptions {
-  const { servers, master, username, password, sentinelLogin, tls, database } = target
-  const login = { ...(username && { username }), ...(password && { password }) }
+  const { servers, username, password, tls, database } = target
   const [server] = servers
+  if (server === undefined) throw new Error('the master is not known')
   return {
-    ...login,
-    ...(master === undefined
-      ? { ...server, ...(tls && { tls: certificateFor(certificateName) }) }
-      : {
-          sentinels: [...servers],
-          name: master,
-          sentinelUsername: sentinelLogin.username,
-          sentinelPassword: sentinelLogin.password,
-          sentinelCommandTimeout: CONNECT_TIMEOUT_MS,
-          sentinelRetryStrategy: () => null,
-          ...(tls && { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true }),
-        }),
+    ...(username && { username }),
+    ...(password && { password }),
+    ...server,
+    ...(tls && { tls: certificateFor(certificateName) }),
     db: database,
     // IPv4 and IPv6.
     family: 0,
