@@ -78,6 +78,9 @@ export function clusterCalls(
     return bounds
   }
 
+  /** A call over an earlier socket says nothing about the node that owns the slot now. */
+  const boundHopTo = (node: ClusterNode): Hop => ({ node, breaker: undefined, entry: 0 })
+
   function hopTo(node: ClusterNode): Hop {
     const { breaker } = boundsOf(node)
     return { node, breaker, entry: breaker?.enter() ?? 0 }
@@ -120,7 +123,7 @@ export function clusterCalls(
           (cause) => {
             if (deadline.isExpired) return
             const next = cause instanceof LostSlots ? router.ownerOf(slot) : undefined
-            if (next !== undefined && next !== node) {
+            if (next !== undefined && next !== node && options.over?.socket === undefined) {
               resolve(toOwner(next, route, commands, deadline, options))
               return
             }
@@ -201,7 +204,8 @@ export function clusterCalls(
       // A call over the socket of an earlier call goes nowhere else.
       const isBound = options.over?.socket !== undefined
       const owner = router.ownerOf(slot)
-      const first = owner === undefined ? undefined : hopTo(owner)
+      const hopToOwner = isBound ? boundHopTo : hopTo
+      const first = owner === undefined ? undefined : hopToOwner(owner)
       const entry = first === undefined ? (breaker?.enter() ?? 0) : 0
       const deadline = boundsOf(owner).deadlines.start()
       try {
@@ -210,12 +214,12 @@ export function clusterCalls(
         if (!isBound && replies.some(isError))
           replies = await follow(route, commands, replies, deadline, options)
         deadline.end(true)
-        onCall?.('answered')
+        if (!isBound) onCall?.('answered')
         return replies
       } catch (cause) {
         deadline.end(false)
         const fault = faultOf(cause)
-        onCall?.(fault)
+        if (!isBound) onCall?.(fault)
         throw cause instanceof Unavailable ? cause : new Unavailable('redis', fault, { cause })
       }
     }
