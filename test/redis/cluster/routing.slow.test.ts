@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { checkResp } from '../../../cli/doctor/resp.ts'
 import { Misconfigured } from '../../../src/errors.ts'
 import type { RedisConnection } from '../../../src/redis/connection.ts'
-import { allLanes } from '../../../src/redis/lanes.ts'
+import { allLanes, tagSlot } from '../../../src/redis/lanes.ts'
 import { connectResp, type RespClient } from '../../../src/runtimes/node/redis/resp.ts'
 import type { RespOptions } from '../../../src/runtimes/node/redis/socket/resp-client.ts'
 import { ROOT } from '../../harness/process.ts'
@@ -187,6 +187,22 @@ describe.skipIf(!hasRedisServer)('a cluster', () => {
       .toEqual([{ result: '1' }])
   })
 
+  test('a refund whose socket is gone fails, and does not count against the master', async () => {
+    const outcomes: string[] = []
+    const failures: string[] = []
+    const breaker = { enter: () => 0, succeeded() {}, failed: () => void failures.push('failed') }
+    const counted = client.connect({ breaker, onCall: (outcome) => void outcomes.push(outcome) })
+    const over = {}
+    const ping = [['EXISTS', `${counted.keys.prefix}any`]]
+    await counted.send(ping, { over })
+    const owner = await cluster.ownerOf(tagSlot('c'))
+    await owner?.direct.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+    await expect.poll(() => counted.send(ping).catch(() => undefined)).toBeDefined()
+    const before = [outcomes.length, failures.length]
+    await expect(counted.send(ping, { over })).rejects.toMatchObject({ fault: 'unreachable' })
+    expect([outcomes.length, failures.length]).toEqual(before)
+  })
+
   test('another number of lanes is refused at the start, and by each call', async () => {
     const url = `${cluster.url}/?lanes=8`
     expect(await mistakesOf({ url })).toEqual([
@@ -212,6 +228,10 @@ describe.skipIf(!hasRedisServer)('a cluster', () => {
     expect(await mistakesOf({})).toEqual(expect.arrayContaining([eviction, coverage]))
     expect(await mistakesOf({ acceptsEviction: true })).toEqual([coverage])
     await second?.direct.config('SET', 'cluster-require-full-coverage', 'no')
+    await second?.direct.config('SET', 'cluster-allow-reads-when-down', 'yes')
+    const reads = expect.stringMatching(/cluster-allow-reads-when-down yes/)
+    expect(await mistakesOf({ acceptsEviction: true })).toEqual([reads])
+    await second?.direct.config('SET', 'cluster-allow-reads-when-down', 'no')
     expect(await another({ acceptsEviction: true }).check()).toEqual([eviction])
     await first?.direct.config('SET', 'maxmemory-policy', 'noeviction')
   })

@@ -21,6 +21,7 @@ const SETTINGS = [
   'cluster-node-timeout',
   'maxmemory-policy',
   'cluster-require-full-coverage',
+  'cluster-allow-reads-when-down',
 ] as const
 type Setting = (typeof SETTINGS)[number]
 
@@ -96,6 +97,12 @@ function findingsOf(
     mistakes.push(
       redisMistake(
         'the cluster has cluster-require-full-coverage yes, so that one failed master stops all of them; set it to no',
+      ),
+    )
+  if (settings.get('cluster-allow-reads-when-down') === 'yes')
+    mistakes.push(
+      redisMistake(
+        'the cluster has cluster-allow-reads-when-down yes, so that a master without the others answers calls; set it to no',
       ),
     )
   return { mistakes, warnings }
