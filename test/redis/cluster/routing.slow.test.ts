@@ -5,7 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { checkResp } from '../../../cli/doctor/resp.ts'
 import { Misconfigured } from '../../../src/errors.ts'
 import type { RedisConnection } from '../../../src/redis/connection.ts'
+import { replicationKeys } from '../../../src/redis/keys.ts'
 import { allLanes, tagSlot } from '../../../src/redis/lanes.ts'
+import { redis as createRedis } from '../../../src/runtimes/node/redis/index.ts'
 import { connectResp, type RespClient } from '../../../src/runtimes/node/redis/resp.ts'
 import type { RespOptions } from '../../../src/runtimes/node/redis/socket/resp-client.ts'
 import { ROOT } from '../../harness/process.ts'
@@ -271,6 +273,26 @@ describe.skipIf(!hasRedisServer)('a cluster', () => {
         expect.objectContaining({ level: 'warning', seen: text }),
       )
     })
+  })
+
+  test('a guard of an app completes facts that a process has left', async () => {
+    const app = createRedis(`${cluster.url}/?lanes=${LANES}`)
+    const { pendingFacts } = replicationKeys(app.keys)
+    const owner = await cluster.ownerOf(tagSlot('c'))
+    await owner?.direct.zadd(pendingFacts, 1, '* revoked:left')
+    try {
+      await expect
+        .poll(() => app.send([['EXISTS', `${app.keys.prefix}any`]]).catch(() => undefined))
+        .toBeDefined()
+      await expect.poll(() => owner?.direct.zcard(pendingFacts), { timeout: 10_000 }).toBe(0)
+    } finally {
+      app.close()
+    }
+  })
+
+  test('a guard of an app with a fence that is too short for a proof is refused', () => {
+    for (const fenceMs of [149, 399, Number.NaN, Number.POSITIVE_INFINITY])
+      expect(() => createRedis(cluster.url, { fenceMs })).toThrow(/fenceMs must be from 400/)
   })
 
   test('doctor checks a cluster as the gateway uses it', async () => {

@@ -8,6 +8,7 @@ import {
 } from '../../../redis/bounded-calls.ts'
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { createKeys, DEFAULT_KEY_PREFIX } from '../../../redis/keys.ts'
+import { MAX_FENCE_MS, MIN_FENCE_MS } from '../schemas/redis-environment.ts'
 import { findUrlMistake } from '../schemas/redis-url.ts'
 import { type ExistingClient, sendThrough } from './existing-client.ts'
 import { connectResp } from './resp.ts'
@@ -19,7 +20,7 @@ export interface RedisSettings {
   readonly keyPrefix?: string
   /** Deadline of a call in milliseconds, its retry included. Default 250. */
   readonly timeoutMs?: number
-  /** `REDIS_FENCE_MS`: the longest silence of a master with Sentinels or in a cluster. Default 800. */
+  /** `REDIS_FENCE_MS`: the longest silence of a master with Sentinels or in a cluster. Default 800, from 400 to 60,000. */
   readonly fenceMs?: number
   /** `REDIS_REPLICAS_ACKED`: so many replicas must have a revocation. Default: 1 on a cluster, else 0. */
   readonly replicasAcked?: number
@@ -55,7 +56,13 @@ export function redis(server: string | ExistingClient, settings: RedisSettings =
   if (typeof server === 'string') {
     const mistake = findUrlMistake(server)
     if (mistake !== undefined) throw misconfigured(mistake)
-    const { connect, close } = connectResp({ ...settings, url: server, keyPrefix, timeoutMs })
+    const { fenceMs } = settings
+    if (fenceMs !== undefined && !(fenceMs >= MIN_FENCE_MS && fenceMs <= MAX_FENCE_MS))
+      throw misconfigured(`fenceMs must be from ${MIN_FENCE_MS} to ${MAX_FENCE_MS}`)
+    const { connect, close } = connectResp({
+      ...settings,
+      ...{ url: server, keyPrefix, timeoutMs, completesFacts: true },
+    })
     return whole((calls) => connect({ timeoutMs, ...calls }), close)
   }
   const { send, classifyFault } = sendThrough(server, misconfigured)

@@ -3,8 +3,8 @@ import * as z from 'zod/mini'
 import { converted } from '../../../validators/schema-parts.ts'
 
 /** A fence must be longer than its own proof, and shorter than any failover. */
-const MIN_FENCE_MS = 400
-const MAX_FENCE_MS = 60_000
+export const MIN_FENCE_MS = 400
+export const MAX_FENCE_MS = 60_000
 const MAX_REPLICAS = 5
 
 const wholeNumber = (min: number, max: number) =>

@@ -27,6 +27,8 @@ export interface ClusterTarget extends RedisTarget {
 const DEFAULT_REPLICAS_ACKED = 1
 /** For deadlines that are shorter: a socket is replaced after so long without a reply to any call. */
 const MIN_SILENCE_MS = 2_000
+/** How often facts are completed, as by a gateway. */
+const COMPLETE_EVERY_MS = 2_000
 /** Bounds the checks of the start. Without answers the gateway starts, and refuses calls until they come. */
 const CHECK_TIMEOUT_MS = 3_000
 
@@ -43,6 +45,7 @@ export function connectCluster(
     fenceMs = DEFAULT_FENCE_MS,
     replicasAcked = DEFAULT_REPLICAS_ACKED,
     acceptsEviction = false,
+    completesFacts = false,
   }: Omit<RespOptions, 'url'>,
 ): RespClient {
   const silenceMs = Math.max(timeoutMs, MIN_SILENCE_MS)
@@ -66,8 +69,14 @@ export function connectCluster(
       prefix: control.prefix,
       isWriter: false,
     }),
-    () => markers.mark(),
+    async () => {
+      await markers.mark()
+      if (completesFacts) completing ??= setInterval(complete, COMPLETE_EVERY_MS).unref()
+    },
   )
+  let completing: NodeJS.Timeout | undefined
+  // A lane that cannot be reached gets them in a later run.
+  const complete = () => void unchecked.broadcast.complete(Date.now).catch(() => {})
 
   const connect = (calls: RedisCallOptions, isChecked = true) => {
     const sendTo = clusterCalls(router, calls)
@@ -132,7 +141,10 @@ export function connectCluster(
       }
     },
     masters: () => new Map(router.masters().map((node) => [node.address, node.state()])),
-    close: router.close,
+    close() {
+      clearInterval(completing)
+      router.close()
+    },
   }
 }
 

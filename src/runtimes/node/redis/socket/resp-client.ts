@@ -20,6 +20,8 @@ export interface RespOptions {
   readonly replicasAcked?: number | undefined
   /** Whether a cluster may evict keys, revocations too. Default false. */
   readonly acceptsEviction?: boolean | undefined
+  /** Whether the client completes revocations that processes have left (`Broadcast`). Default false: a gateway does. */
+  readonly completesFacts?: boolean | undefined
 }
 
 export interface RespClient {
