@@ -7,6 +7,7 @@ const SYMMETRIC_KEY = 'k'
 /** Members of lists of clients that are no secrets. */
 const PUBLIC_MEMBERS: ReadonlySet<string> = new Set([
   'alg',
+  'apiUrl',
   'audience',
   'audiences',
   'authorizationEndpoint',

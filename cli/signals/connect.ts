@@ -46,7 +46,7 @@ export async function connect(transmitter: string, options: ConnectOptions): Pro
     verification: isVerified ? 'requested' : 'not offered',
   }
   output.thing(answer)
-  output.remark(nextSteps(transmitter, answer))
+  for (const line of nextSteps(transmitter, answer)) output.remark(line)
 }
 
 /** Deletes a stream. */
@@ -101,11 +101,14 @@ async function statusOf(remote: Remote, id: string): Promise<unknown> {
 function nextSteps(
   issuer: string,
   { audience, pollUrl }: { readonly audience: unknown; readonly pollUrl: string | null },
-): string {
+): readonly string[] {
   const poll = pollUrl === null ? undefined : { url: pollUrl }
-  const entry = JSON.stringify({ issuer, audience, poll })
+  const known = audience === null ? undefined : audience
+  const entry = JSON.stringify({ issuer, audience: known, poll })
+  const warning = 'Warning: the stream has no aud. Add audience to the entry: aud of the events.'
   return [
+    ...(audience === null ? [warning] : []),
     `In the policy: signals({ transmitters: [${entry}] })`,
     'The gateway records the verification event as signals.outcome: verified in its audit trail.',
-  ].join('\n')
+  ]
 }

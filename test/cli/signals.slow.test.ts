@@ -18,6 +18,9 @@ interface Stream {
   readonly events_requested: readonly string[]
 }
 
+/** Whether streams name their audience. */
+let hasAudience = true
+
 /** Demands `Bearer t0ken`, and has at most one stream, as most transmitters. */
 async function startTransmitter() {
   const key = await createKey('transmitter')
@@ -50,7 +53,7 @@ async function startTransmitter() {
     const described = (stream: Stream) => ({
       ...stream,
       iss: server.url,
-      aud: EVENT_AUDIENCE,
+      ...(hasAudience && { aud: EVENT_AUDIENCE }),
       events_delivered: stream.events_requested.slice(0, 2),
     })
     if (pathname === '/status') return answer(200, { status: 'enabled' })
@@ -171,6 +174,21 @@ describe('portcullis signals', () => {
       SIGNAL_TRANSMITTERS: secrets(),
     })
     expect(JSON.parse(stdout).pollUrl).toBe(`${transmitter.url}/poll?stream_id=s1`)
+  })
+
+  test('prints each next step on a line, and warns of a stream without aud', async () => {
+    hasAudience = false
+    try {
+      const args = ['signals', 'connect', transmitter.url, '--delivery', 'poll']
+      const { stderr } = await runCli(args, { env: { SIGNAL_TRANSMITTERS: secrets() } })
+      expect(stderr.trim().split('\n')).toEqual([
+        expect.stringMatching(/^Warning: the stream has no aud/),
+        expect.stringMatching(/^In the policy: signals\(\{ transmitters: \[\{"issuer":(?!.*null)/),
+        expect.stringMatching(/^The gateway records/),
+      ])
+    } finally {
+      hasAudience = true
+    }
   })
 
   test('says what is wrong', async () => {
