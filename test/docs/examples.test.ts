@@ -50,7 +50,7 @@ const SOURCES = [
   ['docs/sign-in.md', 1, ['examples/sign-in/policy.ts']],
   ['docs/console.md', 1, ['examples/console/policy.ts']],
   ['docs/signals.md', 2, ['examples/signals/policy.ts', 'examples/signals/polling.ts']],
-  ['docs/authorization-server.md', 4, ['examples/agents/policy.ts']],
+  ['docs/authorization-server.md', 5, ['examples/agents/policy.ts', 'examples/fapi/policy.ts']],
   [
     'docs/tutorial.md',
     3,
