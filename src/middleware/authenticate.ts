@@ -90,6 +90,7 @@ export const authenticate = (options: AuthenticateOptions): MiddlewareHandler<En
   }
 
   return async function authenticate(c, next) {
+    if (options.dpop === 'required') c.set('portcullis.usesDpop', true)
     const presented = sources.read(receivedHeaders(c), c.req.raw)
     if (presented === undefined) await identify(c, undefined, next)
     else await identificationFrom(presented.source)(c, presented.authorization, next)
@@ -100,6 +101,8 @@ export const authenticate = (options: AuthenticateOptions): MiddlewareHandler<En
     })
   }
 }
+
+const DPOP_SCHEME = /^dpop(?: |$)/i
 
 /** Identifies the caller by the value of an `Authorization` header. */
 type Identification = (
@@ -139,6 +142,8 @@ function createIdentification({
   }
 
   async function check(c: Context<Environment>, authorization: string | undefined, next: Next) {
+    if (dpop === 'required' || DPOP_SCHEME.test(authorization ?? ''))
+      c.set('portcullis.usesDpop', true)
     if (authorization === undefined && dpop === 'required')
       throw new Denied({ code: 'missing_token', proof: true })
     const credential = readCredential(authorization, forms)

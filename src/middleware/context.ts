@@ -39,6 +39,8 @@ export interface GatewayVariables {
   'portcullis.credentialCheck': CredentialCheck
   /** Set by `authenticate` or `admit`; null for an anonymous caller. */
   'portcullis.principal': Principal | null
+  /** Set by `authenticate` if the request has the scheme `DPoP`, or the route requires a proof. */
+  'portcullis.usesDpop': true
   /** Set by `authenticate` if `admit` must complete the check of the credential, in Redis. */
   'portcullis.pending': PendingCredential
   /** Set by `admit`. */
@@ -75,7 +77,7 @@ export type ForwardHeadersVariables = Some<'forwardHeaders'>
 export type ClientAddressVariables = Some<'clientAddress'>
 export type CredentialCheckVariables = Some<'credentialCheck'>
 export type PrincipalVariables = Some<'principal'>
-export type CredentialVariables = Some<'pending'>
+export type CredentialVariables = Some<'pending' | 'usesDpop'>
 export type RateLimitVariables = Some<'rateLimits' | 'uncountedLimits'>
 export type RelationVariables = Some<'relation'>
 export type ObservedVariables = Some<'observed'>

@@ -4,6 +4,7 @@ import type { RateLimit } from '../access/admission/limit.ts'
 import { carriesResponse, Denied, Misconfigured, ProblemError } from '../errors.ts'
 import { dropResponse } from '../http/replaced-response.ts'
 import { type Problem, problem, problemResponse } from '../problems/problem.ts'
+import { problemOfDenial } from '../problems/problem-of.ts'
 import { setRateLimitHeaders } from './rate-limit-headers.ts'
 
 export interface ProblemOptions {
@@ -40,7 +41,7 @@ export function problemHandler({
     // A stage has set it on the response that was dropped, if it ran inside of another composition.
     const ofRequest = requestId === undefined ? {} : { 'X-Request-Id': requestId }
     if (carriesResponse(error)) return withHeaders(error.getResponse(), ofRequest)
-    return problemResponse(problemOf(error), {
+    return problemResponse(problemOf(error, c.get('portcullis.usesDpop')), {
       requestId,
       baseUrl,
       challengeParameter,
@@ -58,9 +59,10 @@ function withHeaders(response: Response, more: Readonly<Record<string, string>>)
 
 /**
  * Returns the problem for an error. Anything except a {@link ProblemError} and {@link Misconfigured}
- * is a defect of the gateway: it is logged, and the caller receives a 500 without details.
+ * is a defect of the gateway: it is logged, and the caller receives a 500 without details. `usesDpop`: as for `problemOfDenial`.
  */
-export function problemOf(error: Error): Problem {
+export function problemOf(error: Error, usesDpop?: true): Problem {
+  if (usesDpop && error instanceof Denied) return problemOfDenial(error.denial, usesDpop)
   if (error instanceof ProblemError) return error.problem
   if (error instanceof Misconfigured)
     return problem(

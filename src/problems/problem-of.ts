@@ -17,7 +17,14 @@ const MALFORMED: Readonly<Partial<Record<Check<'malformed_request'>, string>>> =
   mcp_version: 'The setting `versions` of this server does not list this MCP-Protocol-Version.',
 }
 
-export function problemOfDenial(denial: Denial): Problem {
+/**
+ * `usesDpop`: the request has the scheme `DPoP`, or the route requires a proof. Then the challenges for its
+ * token have this scheme (RFC 9449 section 7.1).
+ */
+export function problemOfDenial(denial: Denial, usesDpop = false): Problem {
+  /** Challenges to present another token. `parameters` follow the scheme. */
+  const challengeOf = (parameters: string) =>
+    usesDpop ? `${DPOP}, ${parameters}, ${DPOP_ALGS}` : `${BEARER}, ${parameters}`
   switch (denial.code) {
     case 'missing_token':
       // RFC 6750 section 3.1: no error attribute if the request has no credentials.
@@ -29,8 +36,8 @@ export function problemOfDenial(denial: Denial): Problem {
     case 'token_rejected':
     case 'token_revoked':
       // The same response for all of these, so that a caller cannot find out which check failed.
-      return problem('invalid_token', 'The bearer token is not valid here.', {
-        challenge: `${BEARER}, error="invalid_token"`,
+      return problem('invalid_token', `The ${usesDpop ? '' : 'bearer '}token is not valid here.`, {
+        challenge: challengeOf('error="invalid_token"'),
       })
     case 'invalid_dpop_proof':
       return problem(
@@ -47,7 +54,7 @@ export function problemOfDenial(denial: Denial): Problem {
     case 'ambiguous_credentials':
       // RFC 6750 section 3.1: more than one method for including an access token.
       return problem('ambiguous_credentials', 'The request has more than one credential.', {
-        challenge: `${BEARER}, error="invalid_request"`,
+        challenge: challengeOf('error="invalid_request"'),
       })
     case 'cross_origin_request':
       return problem('cross_origin_request', 'A page of another origin may not send this request.')
@@ -59,7 +66,12 @@ export function problemOfDenial(denial: Denial): Problem {
       return problem(
         'insufficient_user_authentication',
         `This request needs a login ${loginInWords(denial.demand)}.`,
-        { challenge: `${denial.proof ? DPOP : BEARER}, ${stepUpParameters(denial.demand)}` },
+        {
+          challenge:
+            denial.proof && !usesDpop
+              ? `${DPOP}, ${stepUpParameters(denial.demand)}`
+              : challengeOf(stepUpParameters(denial.demand)),
+        },
       )
     case 'sign_in_refused':
       return problem('sign_in_refused', 'The sign-in could not be completed.')
@@ -70,7 +82,7 @@ export function problemOfDenial(denial: Denial): Problem {
       return problem(
         'insufficient_permission',
         `This request needs the permission ${denial.permission}.`,
-        { challenge: `${BEARER}, error="insufficient_scope", scope="${denial.permission}"` },
+        { challenge: challengeOf(`error="insufficient_scope", scope="${denial.permission}"`) },
       )
     case 'call_refused':
       if (denial.what === 'spelling')

@@ -59,6 +59,37 @@ async function call(token: string, prover?: Prover) {
   return gateway.call(token, { Authorization: `${scheme} ${token}`, ...(proof && { DPoP: proof }) })
 }
 
+describe('the challenge to a token that is refused', () => {
+  const challengeTo = async (authorization: string, prover: Prover, path = '/orders') => {
+    const [, token = ''] = authorization.split(' ')
+    const proof = await prover.proof(PUBLIC_URL + path, { htm: 'GET', token })
+    const before = gateway.originCalls()
+    const { status, headers } = await gateway.send(
+      path,
+      { method: 'GET' },
+      { headers: { Authorization: authorization, DPoP: proof }, address: gateway.newAddress() },
+    )
+    expect([status, gateway.originCalls()]).toEqual([401, before])
+    return headers.get('www-authenticate')
+  }
+  const ofDpop = /^DPoP realm="portcullis", error="invalid_token", algs="[^"]+", resource_metadata=/
+  const ofBearer = /^Bearer realm="portcullis", error="invalid_token", resource_metadata=/
+
+  test('has the scheme DPoP for a token of another key, a revoked one and no token', async () => {
+    const { body } = await gateway.token(client, GRANT, await by(alice))
+    const authorization = `DPoP ${body.access_token}`
+    expect(await challengeTo(authorization, mallory)).toMatch(ofDpop)
+    await gateway.revoke(client, body.access_token)
+    expect(await challengeTo(authorization, alice)).toMatch(ofDpop)
+    expect(await challengeTo('DPoP garbage', alice)).toMatch(ofDpop)
+  })
+
+  test('has the scheme Bearer for a request with that scheme, unless the route needs a proof', async () => {
+    expect(await challengeTo('Bearer garbage', alice)).toMatch(ofBearer)
+    expect(await challengeTo('Bearer garbage', alice, '/proven')).toMatch(ofDpop)
+  })
+})
+
 describe('a DPoP proof at the token endpoint', () => {
   test('binds the token to its key, and only that key can use the token', async () => {
     const { body } = await gateway.token(client, GRANT, await by(alice))

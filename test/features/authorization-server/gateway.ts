@@ -87,7 +87,10 @@ export async function startGateway(options: GatewayOptions = {}) {
     },
     limits: {},
     features: [operators(), authorizationServer()],
-    routes: [{ method: 'GET', path: '/orders', permission: 'orders:read' }],
+    routes: [
+      { method: 'GET', path: '/orders', permission: 'orders:read' },
+      { method: 'GET', path: '/proven', permission: 'orders:read', dpop: true },
+    ],
     tokens: {
       dpopNonceRequired: options.nonceRequired ?? false,
       ...(sessionSeconds !== undefined && { sessionSeconds }),
