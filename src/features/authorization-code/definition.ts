@@ -13,7 +13,10 @@ export interface AuthorizationCodeDefinition {
    * operators have not registered. Default none.
    */
   readonly redirectSchemes?: readonly string[]
-  /** Clients whose id is the URL of a document. Default: of every public host. `false`: none. */
+  /**
+   * Clients whose id is the URL of a document. Default: of every public host; with a
+   * `profile` of `authorizationServer()`, none. `false`: none.
+   */
   readonly documents?: false | DocumentsDefinition
   /**
    * Issuers of `ISSUERS` whose identity assertions (ID-JAG) give confidential clients a token for a

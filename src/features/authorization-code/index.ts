@@ -92,7 +92,10 @@ export function authorizationCode(definition: AuthorizationCodeDefinition = {}):
     sessionSeconds,
     create(parts) {
       refuseIncomplete(parts)
-      CODE_FLOW.offer(parts, createCodeFlow({ ...definition, sessionSeconds }, parts))
+      CODE_FLOW.offer(parts, (profile) => {
+        refuseUnusable(definition, profile)
+        return createCodeFlow({ ...definition, sessionSeconds }, parts, profile)
+      })
       return {
         operations: () => codeFlowOperations(Boolean(definition.registration)),
         operatorCalls: [consentCalls(withdrawalOf(parts))],
@@ -136,12 +139,14 @@ function refuseUnusable(
 function createCodeFlow(
   definition: AuthorizationCodeDefinition & { readonly sessionSeconds: number },
   parts: FeatureParts,
+  profile: SecurityProfile | undefined,
 ): CodeFlow {
   const { config, policy, redis, authorizer, fetchPublic, now } = parts
   const { publicUrl } = config
   const configured = clientsOf(config)
   const { sessionSeconds, scopes: words = {}, redirectSchemes: schemes = [] } = definition
-  const { documents: documented = {}, registration = false } = definition
+  // Such clients have no key. Under a profile, none of them could ever log in.
+  const { documents: documented = profile === undefined && {}, registration = false } = definition
   const terms = { ...DEFAULT_REGISTRATION, ...(registration === true ? {} : registration || {}) }
   const consents = createConsents(redis, now)
   const withdrawal = withdrawalOf(parts)
@@ -183,9 +188,9 @@ function createCodeFlow(
       acceptsDocuments: documents !== undefined,
       scopes: offer.scopes,
       acceptsAssertions: assertions !== undefined,
+      acceptsPublic: profile === undefined,
     }),
     endpoints(options, authenticate) {
-      refuseUnusable(definition, options.profile)
       const { store } = options
       const { users, renderPage, otherHostOf = () => undefined } = requireSignIn(parts)
       const endpoint = createAuthorizationEndpoint({

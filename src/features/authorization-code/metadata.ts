@@ -13,6 +13,8 @@ export interface CodeFlowMetadata {
   readonly scopes: readonly string[]
   /** Whether identity assertions are accepted. */
   readonly acceptsAssertions: boolean
+  /** Whether there can be clients without a credential. */
+  readonly acceptsPublic: boolean
 }
 
 /** Returns the members that replace those of `authorizationServerMetadata` or are added to them. */
@@ -35,10 +37,12 @@ export function codeFlowMetadata(flow: CodeFlowMetadata) {
       ...(flow.acceptsAssertions ? [JWT_BEARER_GRANT] : []),
     ],
     ...(flow.acceptsAssertions && { authorization_grant_profiles_supported: [ID_JAG_PROFILE] }),
-    token_endpoint_auth_methods_supported: [...own.token_endpoint_auth_methods_supported, 'none'],
-    revocation_endpoint_auth_methods_supported: [
-      ...own.revocation_endpoint_auth_methods_supported,
-      'none',
-    ],
+    ...(flow.acceptsPublic && {
+      token_endpoint_auth_methods_supported: [...own.token_endpoint_auth_methods_supported, 'none'],
+      revocation_endpoint_auth_methods_supported: [
+        ...own.revocation_endpoint_auth_methods_supported,
+        'none',
+      ],
+    }),
   }
 }

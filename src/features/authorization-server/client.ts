@@ -5,7 +5,13 @@ import type { Principal } from '../../access/principal.ts'
 import { principalOfGrant } from '../../access/tokens/access-grant.ts'
 import { createExchange } from '../../isolate/exchange.ts'
 import { integer } from '../../validators/schema-parts.ts'
-import { clientMembers, type GRANT_TYPES, type SecurityProfile } from './schemas/client.ts'
+import {
+  clientMembers,
+  type GRANT_TYPES,
+  hasKeyForFapi,
+  NO_FAPI_KEY,
+  type SecurityProfile,
+} from './schemas/client.ts'
 import type { NewClient } from './schemas/new-client.ts'
 
 export { GRANT_TYPES } from './schemas/client.ts'
@@ -123,16 +129,20 @@ export function followsFapi(
 }
 
 /**
- * Returns why a client that acts for users could never log in. Undefined: it can. A server with the profile
- * accepts neither a secret of it nor no credential.
+ * Returns why a client could never log in. Undefined: it can. A server with the profile accepts neither a
+ * secret nor no credential of a client that acts for users, and RS256 of none.
  */
 export const unusableWithout = (
   client: Pick<Client, 'profile' | 'grants' | 'jwks'>,
   profile: SecurityProfile | undefined,
 ): string | undefined =>
-  client.jwks === undefined && followsFapi(client, profile)
-    ? `is missing; with the profile ${profile}, clients that act for users authenticate by private_key_jwt`
-    : undefined
+  client.jwks === undefined
+    ? followsFapi(client, profile)
+      ? `is missing; with the profile ${profile}, clients that act for users authenticate by private_key_jwt`
+      : undefined
+    : profile === undefined || hasKeyForFapi(client.jwks)
+      ? undefined
+      : NO_FAPI_KEY
 
 /** The security profile of the authorization server, for the operators who create its clients. */
 export const SERVER_PROFILE = createExchange<SecurityProfile>()

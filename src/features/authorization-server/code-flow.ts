@@ -5,6 +5,7 @@ import type { GatewayVariables } from '../../middleware/context.ts'
 import type { ClientAuthenticator } from './client-authenticator.ts'
 import type { AuthorizationServerOptions, PublicClients } from './options.ts'
 import type { OAuthEndpoint } from './routes/routes.ts'
+import type { SecurityProfile } from './schemas/client.ts'
 import type { GrantHandlers } from './token-endpoint.ts'
 
 export interface CodeFlow {
@@ -23,4 +24,5 @@ export interface CodeFlow {
   readonly forPages: (methods: string) => MiddlewareHandler
 }
 
-export const CODE_FLOW = createExchange<CodeFlow>()
+/** The flow under the security profile of the authorization server, which may be composed later. */
+export const CODE_FLOW = createExchange<(profile: SecurityProfile | undefined) => CodeFlow>()

@@ -70,7 +70,9 @@ function refuseUnusable(
 ): void {
   const mistakes = clients.flatMap((client, index) => {
     const message = unusableWithout(client, profile)
-    return message === undefined ? [] : mistakeAt('missing', ['CLIENTS', index, 'jwks'], message)
+    if (message === undefined) return []
+    const code = client.jwks === undefined ? 'missing' : 'conflict'
+    return mistakeAt(code, ['CLIENTS', index, 'jwks'], message)
   })
   if (mistakes.length > 0) throw new Misconfigured('The environment', mistakes)
 }
@@ -81,7 +83,7 @@ function createApps(
   profile: SecurityProfile | undefined,
 ): readonly PlacedApp[] {
   const { publicUrl, policy, proofs } = parts
-  const flow = CODE_FLOW.of(parts)
+  const flow = CODE_FLOW.of(parts)?.(profile)
   const options = { ...createOptions(parts, keys), profile, publicClients: flow?.publicClients }
   const more = { ...flow?.metadata, ...profileMetadata(profile, flow !== undefined) }
   const server = createAuthorizationServer(options, flow?.grants(options))

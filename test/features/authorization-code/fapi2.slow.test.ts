@@ -332,11 +332,33 @@ describe.each(['of the server', 'of the client'] as const)('the profile %s', (of
 })
 
 describe('the profile of the server', () => {
+  test('no document of a client is fetched', async () => {
+    const fetched: string[] = []
+    const fetchPublic: typeof fetch = async (input) => {
+      fetched.push(String(input))
+      return Response.error()
+    }
+    const fapi = await startCodeGateway({}, { fetchPublic }, [], { profile: 'fapi2' })
+    try {
+      const request = fapi.requestOf('https://client.example.com/client.json', newVerifier())
+      const { status, location } = await fapi.authorize(request, fapi.signIn())
+      expect([status, location, fetched]).toEqual([400, null, []])
+    } finally {
+      await fapi.close()
+    }
+  })
+
   test('its metadata says that requests must be pushed, and a secret or no credential is refused', async () => {
     const fapi = await startCodeGateway({}, {}, [], { profile: 'fapi2' })
     try {
       const { body } = await fapi.send('/.well-known/oauth-authorization-server')
       expect(body.require_pushed_authorization_requests).toBe(true)
+      expect(body.client_id_metadata_document_supported).toBe(false)
+      // Secrets stay, for clients that act for no user.
+      for (const endpoint of ['token', 'revocation'])
+        expect(body[`${endpoint}_endpoint_auth_methods_supported`]).toEqual([
+          ...['client_secret_basic', 'client_secret_post', 'private_key_jwt'],
+        ])
       for (const endpoint of ['token', 'revocation', 'introspection'])
         expect(body[`${endpoint}_endpoint_auth_signing_alg_values_supported`]).toEqual([
           ...['ES256', 'Ed25519', 'EdDSA', 'PS256'],
@@ -382,5 +404,20 @@ describe('the profile of the server', () => {
     expect(() => authorizationServer({ profile: 'fapi3' as never })).toThrow(/profile/)
     const described = { name: 'a', grants: ['client_credentials'], profile: 'fapi2' }
     expect(newClientSchema.safeParse(described).error?.issues[0]?.path).toEqual(['profile'])
+  })
+
+  test('a client with keys for RS256 alone is a mistake', async () => {
+    const { publicKey } = await generateKeyPair('RS256', { extractable: true })
+    const jwk = { ...(await exportJWK(publicKey)), kid: 'a' }
+    const pathsFor = (...algs: (string | undefined)[]) => {
+      const keys = algs.map((alg) => ({ ...jwk, ...(alg !== undefined && { alg }) }))
+      const described = { name: 'a', grants: ['client_credentials'], profile: 'fapi2' }
+      const { error } = newClientSchema.safeParse({ ...described, jwks: { keys } })
+      return error?.issues.map(({ path, message }) => [...path, message])
+    }
+    const mistake = ['jwks', 'fapi2 needs a key for PS256, ES256 or Ed25519']
+    expect(pathsFor('RS256')).toEqual([mistake])
+    for (const algs of [['PS256'], ['RS256', 'PS256'], [undefined]])
+      expect(pathsFor(...algs)).toBeUndefined()
   })
 })

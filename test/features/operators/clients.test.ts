@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { createHash, generateKeyPairSync, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { authorizationServer } from '../../../src/features/authorization-server/index.ts'
 import { operators } from '../../../src/features/operators/index.ts'
@@ -91,7 +91,9 @@ test('a client from the configuration is listed and cannot be changed', async ()
 
 test('a client that authenticates with keys never has a secret', async () => {
   const { publicJwk } = await createKey('of-the-client')
-  const { clientId, clientSecret, authentication } = await create({ jwks: { keys: [publicJwk] } })
+  const { clientId, clientSecret, authentication } = await create({
+    jwks: { keys: [publicJwk] },
+  })
   expect(clientSecret).toBeUndefined()
   expect(authentication).toBe('private_key_jwt')
   expect((await gateway.admin('POST', `/clients/${clientId}/secret`)).status).toBe(422)
@@ -212,6 +214,14 @@ test('under the profile fapi2, operators create no client that could never log i
       expect([status, problem.errors?.[0]?.path]).toEqual([422, '/jwks'])
       expect(problem.errors?.[0]?.message).toContain('private_key_jwt')
     }
+    const { n, e, kty } = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({
+      format: 'jwk',
+    })
+    const rsa = await post({
+      grants: ['client_credentials'],
+      jwks: { keys: [{ n, e, kty, alg: 'RS256' }] },
+    })
+    expect([rsa.status, rsa.body.errors?.[0]?.path]).toEqual([422, '/jwks'])
     expect((await fapi.admin('GET', '/clients')).body.clients).toEqual([])
     expect((await post({ ...acting, ...withKeys })).body.authentication).toBe('private_key_jwt')
     const machine = await post({ grants: ['client_credentials'] })

@@ -73,11 +73,19 @@ export const clientMembers = {
 /** What a client with a profile needs. */
 export const profileAgreement = superRefine<Pick<ConfiguredClient, 'profile' | 'jwks'>>(
   ({ profile, jwks }, context) => {
-    if (profile === undefined || jwks !== undefined) return
-    const message = `${profile} needs jwks: its clients authenticate by private_key_jwt`
-    context.addIssue({ path: ['profile'], message })
+    if (profile === undefined) return
+    if (jwks === undefined) {
+      const message = `${profile} needs jwks: its clients authenticate by private_key_jwt`
+      context.addIssue({ path: ['profile'], message })
+    } else if (!hasKeyForFapi(jwks)) context.addIssue({ path: ['jwks'], message: NO_FAPI_KEY })
   },
 )
+
+/** Reports whether an assertion that the profile allows can be verified by one of the keys. */
+export const hasKeyForFapi = ({ keys }: JSONWebKeySet): boolean =>
+  keys.some(({ alg }) => alg === undefined || FAPI_ALGORITHMS.some((each) => each === alg))
+
+export const NO_FAPI_KEY = 'fapi2 needs a key for PS256, ES256 or Ed25519'
 
 const configuredClient = z
   .strictObject({
