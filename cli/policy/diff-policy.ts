@@ -1,9 +1,11 @@
 /** The changes of a policy outside its routes. */
 import type { Policy, PolicyLimit } from '../../src/policy/policy.ts'
+import type { Tokens } from '../../src/policy/tokens.ts'
 import {
   type Change,
   changeOf,
   changeOfSize,
+  changeOfSwitch,
   changeOfValue,
   changesOfMembers,
   isSame,
@@ -64,7 +66,7 @@ const BOUNDS = [
 /** Fields that routes, limits or this module compare. */
 const COMPARED = new Set([
   ...['roles', 'routes', 'limits', 'features', 'stripHeaders', 'keepHeaders', 'revocation'],
-  ...['relations', ...BOUNDS],
+  ...['relations', 'tokens', ...BOUNDS],
 ])
 
 export function* changesInPolicy(before: Policy, after: Policy): Generator<Change> {
@@ -86,6 +88,8 @@ export function* changesInPolicy(before: Policy, after: Policy): Generator<Chang
     after.stripHeaders ?? [],
     before.stripHeaders ?? [],
   )
+  yield* changesInSettings(before, after)
+  yield* changesInTokens(before.tokens, after.tokens)
   yield* changesInRelations(before, after)
   yield* changesInCredentials(before, after)
   for (const field of BOUNDS)
@@ -96,6 +100,31 @@ export function* changesInPolicy(before: Policy, after: Policy): Generator<Chang
     const [one, another] = [before[field as keyof Policy], after[field as keyof Policy]]
     yield* changesOfMembers(field, one, another)
   }
+}
+
+/** Compares the settings of each feature that both policies have. Their direction is unknown. */
+function* changesInSettings(before: Policy, after: Policy): Generator<Change> {
+  for (const { name, settings } of before.features) {
+    const other = after.features.find((feature) => feature.name === name)
+    if (other !== undefined)
+      yield* changesOfMembers(`features.${name}`, settings ?? {}, other.settings ?? {})
+  }
+}
+
+/** Fields of `tokens` that admit more if they are larger. */
+const LIVES = ['accessTokenSeconds', 'refreshGraceSeconds'] as const
+
+function* changesInTokens(before: Tokens, after: Tokens): Generator<Change> {
+  for (const field of LIVES) yield* changeOfSize('tokens', field, before[field], after[field], ' s')
+  // Proofs without a nonce are what the switch decides about.
+  yield* changeOfSwitch(
+    'tokens.dpopNonceRequired',
+    'DPoP proofs without a nonce are accepted',
+    !before.dpopNonceRequired,
+    !after.dpopNonceRequired,
+  )
+  for (const field of ['sessionSeconds', 'exchangeLimits', 'sources'] as const)
+    yield* changesOfMembers(`tokens.${field}`, before[field], after[field])
 }
 
 /** Roles with permissions of operators have calls that are not in the route table. */

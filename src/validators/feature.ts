@@ -23,6 +23,8 @@ export interface ListedFeature {
   readonly name: string
   /** Names of other features of the list that it needs. */
   readonly requires?: readonly string[]
+  /** What its function was called with, so that `policy diff` finds changes. Never a secret. */
+  readonly settings?: object
   /**
    * Yields the mistakes of routes that only this feature can find. Their paths begin with the index of the
    * route.

@@ -88,6 +88,7 @@ export function authorizationCode(definition: AuthorizationCodeDefinition = {}):
   const { sessionSeconds = DEFAULT_SESSION_SECONDS } = definition
   return {
     name: 'authorizationCode',
+    settings: definition,
     requires: ['authorizationServer', 'signIn'],
     sessionSeconds,
     create(parts) {

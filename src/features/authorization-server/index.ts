@@ -52,6 +52,7 @@ export function authorizationServer(definition: AuthorizationServerDefinition = 
   const { profile } = definition
   return {
     name: 'authorizationServer',
+    settings: definition,
     variables: clientVariables,
     create(parts) {
       const { signingKeys } = parts.config

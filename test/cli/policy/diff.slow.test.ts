@@ -6,9 +6,12 @@ import { markdownOf } from '../../../cli/policy/compare.ts'
 import { diffPolicies } from '../../../cli/policy/diff.ts'
 import { ANONYMOUS, matrixOf, NO_ROLE } from '../../../cli/policy/matrix.ts'
 import { Misconfigured } from '../../../src/errors.ts'
+import { authorizationCode } from '../../../src/features/authorization-code/index.ts'
+import { authorizationServer } from '../../../src/features/authorization-server/index.ts'
 import { secret } from '../../../src/features/credentials/index.ts'
 import { type McpOptions, mcp } from '../../../src/features/mcp/index.ts'
 import { origins } from '../../../src/features/origins/index.ts'
+import { signIn } from '../../../src/features/sign-in/index.ts'
 import type { PolicyDefinition, RouteDefinition } from '../../../src/policy/definition.ts'
 import { definePolicy, type Policy } from '../../../src/policy/policy.ts'
 import { policyTester } from '../../../src/testing/index.ts'
@@ -47,6 +50,29 @@ const withBody = (body: z.ZodType): Partial<Definition> => ({
   routes: [GET, { ...POST, input: { body } }],
 })
 const body = POST.input.body.shape
+
+test('a required nonce is narrowing, and settings of the authorization server are compared', () => {
+  const withServer = (
+    server: Parameters<typeof authorizationServer>[0],
+    code: Parameters<typeof authorizationCode>[0],
+    dpopNonceRequired: boolean,
+  ): Partial<Definition> => ({
+    features: [authorizationServer(server), signIn(), authorizationCode(code)],
+    tokens: { dpopNonceRequired },
+  })
+  const [before, after] = [
+    withServer({}, {}, false),
+    withServer({ profile: 'fapi2' }, { documents: false }, true),
+  ]
+  expect(linesOf(before, after)).toEqual([
+    'widening: features.authorizationServer.profile: changes from the default to "fapi2"',
+    'widening: features.authorizationCode.documents: changes from the default to false',
+    'narrowing: tokens.dpopNonceRequired: DPoP proofs without a nonce are accepted no longer',
+  ])
+  expect(linesOf(after, before)).toContain(
+    'widening: tokens.dpopNonceRequired: DPoP proofs without a nonce are accepted now',
+  )
+})
 
 test('credentials at an origin that change are reported once, without a value', () => {
   const at = (variable?: string): Partial<Definition> => ({
