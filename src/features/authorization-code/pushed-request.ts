@@ -51,6 +51,9 @@ export function createPushedRequestEndpoint(options: PushedRequestOptions) {
     const { form, address, identify } = request
     const { client } = await options.authenticate(request)
     identify(principalOfClient(client, issuer))
+    // Required beside every credential (RFC 6749 section 4.1.1). Another client's id was refused.
+    if (form.one('client_id') === undefined)
+      throw oauthRefused('invalid_request', 'authorize_client_id')
     const key = `${codeKeys(store.keys).oauthRequests}pushed:${await keyPart(address)}`
     const proof = await proofOf(request)
     const facts = await store.consult({ keys: [], proof, counters: [{ ...PUSHED, key }] })

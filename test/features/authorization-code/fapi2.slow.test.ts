@@ -75,6 +75,12 @@ async function createBank(on = gateway, described: Partial<Described> = {}, alg 
       const request = on.requestOf(client.id, verifier)
       return post('/oauth/par', { ...request, ...(await authenticated()), ...more })
     },
+    /** Pushes a request whose client is in the assertion alone. */
+    async pushNameless() {
+      const request = { ...on.requestOf(client.id, newVerifier()), ...(await authenticated()) }
+      const { client_id: _, ...nameless } = request
+      return post('/oauth/par', nameless)
+    },
     async token(form: object, { assertion, proof }: { assertion?: Claims; proof?: string } = {}) {
       const headers: Record<string, string> = proof === undefined ? {} : { DPoP: proof }
       return post('/oauth/token', { ...form, ...(await authenticated(assertion)) }, headers)
@@ -83,6 +89,11 @@ async function createBank(on = gateway, described: Partial<Described> = {}, alg 
 }
 
 describe('without the profile', () => {
+  test('a request without client_id cannot be pushed', async () => {
+    const { status, body } = await (await createBank()).pushNameless()
+    expect([status, body.error, body.request_uri]).toEqual([400, 'invalid_request', undefined])
+  })
+
   test('a request_uri can be opened again until the user decides, and gets one code', async () => {
     const bank = await createBank()
     const cookie = gateway.signIn({ subject: 'opens-twice' })
@@ -202,6 +213,7 @@ describe.each(['of the server', 'of the client'] as const)('the profile %s', (of
       const { answer, location } = await fapi.authorize(request, cookie)
       expect(location).toContain(REDIRECT_URI)
       expect([answer.get('error'), answer.get('iss')]).toEqual(['invalid_request', PUBLIC_URL])
+      expect(answer.get('error_description')).toBe('Push the request first (RFC 9126).')
     }
   })
 

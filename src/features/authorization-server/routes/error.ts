@@ -3,6 +3,7 @@ import type { Context } from 'hono'
 import { Denied, Unavailable } from '../../../errors.ts'
 import { NO_STORE } from '../../../http/response-headers.ts'
 import { problemOf } from '../../../middleware/problem-handler.ts'
+import type { Check } from '../../../problems/checks.ts'
 import type { Denial, OAuthErrorCode } from '../../../problems/reasons.ts'
 import { retryAfter } from '../../../problems/retry-after.ts'
 
@@ -38,6 +39,11 @@ const DESCRIPTIONS: Readonly<Record<OAuthWireCode, string>> = {
   temporarily_unavailable: 'The request cannot be handled now. Retry later.',
 }
 
+/** Descriptions of checks that the client can correct, and that reveal nothing about another party. */
+const OF_CHECK: Readonly<Partial<Record<Check<'oauth_refused'>, string>>> = {
+  authorize_request_uri: 'Push the request first (RFC 9126).',
+}
+
 /** RFC 7617 section 2. On every 401, because RFC 9110 section 15.5.2 requires a challenge there. */
 const CHALLENGE = 'Basic realm="portcullis", charset="UTF-8"'
 
@@ -57,7 +63,9 @@ export function toOAuthError(error: Error, c: Context): Response {
 /** Returns the wire form of an error. */
 export function oauthProblemOf(error: Error): OAuthProblem & { readonly description: string } {
   const problem = problemWithCode(error)
-  return { ...problem, description: DESCRIPTIONS[problem.error] }
+  const denial = error instanceof Denied ? error.denial : undefined
+  const ofCheck = denial?.code === 'oauth_refused' ? OF_CHECK[denial.check] : undefined
+  return { ...problem, description: ofCheck ?? DESCRIPTIONS[problem.error] }
 }
 
 function problemWithCode(error: Error): OAuthProblem {
