@@ -37,7 +37,8 @@ const COUNTED = new Set<unknown>(['key', 'subject', 'client', 'tenant'])
 /** Creates the call. */
 export function keyLimitCalls(parts: FeatureParts): (frame: CallFrame) => readonly AdminCall[] {
   const { redis, now, publicUrl, policy } = parts
-  const store = readOnlyStore(createRedisAdmissionStore(redis))
+  const { admissionStore: createStore = createRedisAdmissionStore } = parts
+  const store = readOnlyStore(createStore(redis))
   const apiKeys = createApiKeys({ redis, publicUrl, now })
   const rules = [...policy.limits.values()].filter(
     (rule): rule is PolicyLimit & { readonly by: 'key' | 'subject' | 'client' | 'tenant' } =>
@@ -70,7 +71,8 @@ export function keyLimitCalls(parts: FeatureParts): (frame: CallFrame) => readon
         const principal = principalOf(key, publicUrl)
         const limits = await Promise.all(rules.map((rule) => requestOf(rule, principal)))
         if (limits.length === 0) return { limits: [] }
-        const query = { revocation: NOTHING_REVOCABLE, bans: [], limits, nowMs: now() }
+        const { subject: caller } = principal
+        const query = { caller, revocation: NOTHING_REVOCABLE, bans: [], limits, nowMs: now() }
         const { limits: states } = await store.consult(query)
         return {
           limits: states.flatMap((state) => {
