@@ -147,4 +147,9 @@ export function isRewritten({ originalUrl, baseUrl = '', url = '' }: NodeRequest
 }
 
 /** Express adds a slash to the URL in a mounted router. */
-const pathOf = (url: string): string => (url.split('?', 1)[0] ?? '').replace(/\/+$/, '')
+function pathOf(url: string): string {
+  const query = url.indexOf('?')
+  let end = query === -1 ? url.length : query
+  while (url[end - 1] === '/') end -= 1
+  return url.slice(0, end)
+}

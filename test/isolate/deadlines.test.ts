@@ -56,9 +56,10 @@ describe('every call to a dependency has a deadline', () => {
       )
     })
     expect(users).toContain('src/audit/sql/audit-events.ts')
-    // The caller of the search bounds it.
+    // The caller of the search, and of the hours, bounds it.
     expect(users.filter((path) => !BOUNDED.test(codeOf(path)))).toEqual([
       'src/audit/sql/block-search.ts',
+      'src/audit/sql/hour-rows.ts',
     ])
     expect(codeOf('src/audit/sql/audit-events.ts')).toMatch(
       /withinQuery<BlockEventsFound>\(\s*\(\) => searchBlocks\(/,

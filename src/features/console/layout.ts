@@ -111,7 +111,7 @@ ${content}
 }
 
 /** A tag, whose attributes keep their values; or text, without the line ends and tabs between tags. */
-const PARTS = /<[^>]*>|[^<\t\n\r]+/g
+const PARTS = /<[^<>]*>|[^<\t\n\r]+/g
 
 /** Escapes characters of text that people would not see, such as those that hide or reverse a part of it. */
 const shown = (page: string): string =>

@@ -65,7 +65,7 @@ ${
 /** Indentation of a deeper text would multiply its size. */
 const MAX_INDENTED_DEPTH = 16
 
-const STRING = /"(?:\\.|[^"\\])*"/g
+const STRING = /"(?:\\.|[^"\\])*"?/g
 
 /** Indents JSON, if it is not deep. */
 function indented(text: string): string {

@@ -86,8 +86,9 @@ describe('npm start refuses with a helpful message', () => {
     await other.close()
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toContain('The policy is not valid:\n  - ')
-    expect(stderr).toContain('  - roles.reader[0]: ')
-    expect(stderr).toContain('  - routes[0].path: ')
+    // With the place of each mistake.
+    expect(stderr).toMatch(/\n {2}- \S+policy\.ts:5:28: roles\.reader\[0\]: /)
+    expect(stderr).toMatch(/\n {2}- \S+policy\.ts:7:36: routes\[0\]\.path: /)
     expect(stderr).not.toContain('roles.reader[1]')
   })
 })

@@ -34,7 +34,7 @@ const rotationReply = z.union([
  */
 export function createRefreshFamilies(
   redis: RedisConnection,
-  now: () => number = Date.now,
+  now: () => number = () => Date.now(),
 ): RefreshFamilies {
   const { keys: names } = redis
   const { refreshFamily } = authorizationServerKeys(names)

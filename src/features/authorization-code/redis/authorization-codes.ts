@@ -19,7 +19,7 @@ const outcome = z.enum(['redeemed', 'unknown', 'replayed', 'cut_off'])
 /** Creates the adapter. */
 export function createAuthorizationCodes(
   redis: RedisConnection,
-  now: () => number = Date.now,
+  now: () => number = () => Date.now(),
 ): AuthorizationCodes {
   // A retried command would report the code as replayed, and end the session.
   const once = sentOnce(redis)

@@ -76,7 +76,7 @@ export function connectCluster(
   )
   let completing: NodeJS.Timeout | undefined
   // A lane that cannot be reached gets them in a later run.
-  const complete = () => void unchecked.broadcast.complete(Date.now).catch(() => {})
+  const complete = () => void unchecked.broadcast.complete(() => Date.now()).catch(() => {})
 
   const connect = (calls: RedisCallOptions, isChecked = true) => {
     const sendTo = clusterCalls(router, calls)
