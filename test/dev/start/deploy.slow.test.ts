@@ -1,5 +1,4 @@
-import { readdir, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Checkout, makeCheckout } from './checkout.ts'
@@ -14,9 +13,11 @@ describe('npm run deploy', () => {
   afterAll(() => checkout.close())
 
   it('bundles every Worker in a dry run, in the order of their bindings, and leaves only configurations', async () => {
-    const { code, stdout, stderr } = await checkout.run([
-      ...(['npm', 'run', '-s', 'deploy', '--', '--dry-run'] as const),
-    ]).ended
+    // Of its own, because other tests deploy at the same time.
+    const scratch = join(checkout.path, 'scratch')
+    await mkdir(scratch)
+    const command = ['npm', 'run', '-s', 'deploy', '--', '--dry-run'] as const
+    const { code, stdout, stderr } = await checkout.run(command, { TMPDIR: scratch }).ended
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const size = String.raw`: \d+\.\d KiB, gzip \d+\.\d KiB\n`
     expect(stdout).toMatch(
@@ -24,7 +25,7 @@ describe('npm run deploy', () => {
         `^portcullis-origin${size}portcullis-audit${size}portcullis${size}Nothing was deployed.\n$`,
       ),
     )
-    expect(await readdir(tmpdir())).not.toContainEqual(expect.stringMatching(/^portcullis-deploy-/))
+    expect(await readdir(scratch)).not.toContainEqual(expect.stringMatching(/^portcullis-deploy-/))
     expect(await readdir(join(checkout.path, '.portcullis'))).toEqual(['.gitignore', 'production'])
   })
 
