@@ -73,7 +73,7 @@ export function addLoginCommands(program: Command): void {
     .action(logOut)
   offlineCommand(program, {
     name: 'whoami',
-    does: 'show as whom commands call a gateway, and whether it accepts that',
+    does: 'show which person or client commands use, and whether the gateway accepts it',
     examples: ['portcullis whoami'],
   })
     .option(...URL_OPTION)

@@ -70,7 +70,7 @@ test('a reply that waited in a buffer while the process stood still does not pro
   expect(fence.heard(world.now())).toBe(false)
 })
 
-test('a master is not believed if another node names another one, or nobody answers [S94]', async () => {
+test('a master is not believed if another node names another one, or none answers [S94]', async () => {
   const { world, fence } = createWorld()
   world.confirm = () => Promise.reject(new Error('another one'))
   await expect(fence.proved()).rejects.toThrow('another one')
