@@ -25,18 +25,6 @@ export function allLanes(redis: RedisConnection): readonly RedisConnection[] {
   return redis.lanes?.all ?? [redis]
 }
 
-/**
- * Returns every connection that must have a revocation, a cutoff or a ban, the control lane first. A
- * request reads them in the lane of its subject, or of the address of an anonymous caller. Codes,
- * refresh tokens and the logins of clients read them in the control lane. With `subject`, the fact
- * concerns only this subject. On one server this is the connection itself.
- */
-export function lanesOfFact(redis: RedisConnection, subject?: string): readonly RedisConnection[] {
-  const { lanes } = redis
-  if (lanes === undefined) return [redis]
-  return [redis, ...(subject === undefined ? lanes.all : [lanes.of(subject)])]
-}
-
 /** A connection to the control lane, which has the other lanes. */
 export type ClusterConnection = RedisConnection & { readonly lanes: Lanes }
 

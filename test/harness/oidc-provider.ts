@@ -159,7 +159,7 @@ interface ConfigurationOptions {
 }
 
 /** What the package passes to `loadExistingGrant`. */
-interface LoginContext {
+export interface LoginContext {
   readonly oidc: {
     readonly client: { readonly clientId: string }
     readonly session: { readonly accountId: string }

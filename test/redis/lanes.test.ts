@@ -11,7 +11,6 @@ import {
   createLanes,
   laneIndex,
   laneOf,
-  lanesOfFact,
   laneTags,
   SLOTS,
   tagSlot,
@@ -98,15 +97,6 @@ describe('lanes', () => {
     )
     expect(allLanes(redis)).toBe(redis.lanes.all)
     expect(laneOf(redis, 'alice')).toBe(redis.lanes.all[laneIndex('alice', 4)])
-  })
-
-  test('a fact is written to the control lane, and to every lane in which it may be read', () => {
-    const redis = createLanes({ prefix: 'gw:', count: 4, connect })
-    expect(lanesOfFact(redis)).toEqual([redis, ...redis.lanes.all])
-    expect(lanesOfFact(redis, 'alice')).toEqual([redis, laneOf(redis, 'alice')])
-    const one = connect(DEFAULT_KEYS, 0)
-    expect(lanesOfFact(one)).toEqual([one])
-    expect(lanesOfFact(one, 'alice')).toEqual([one])
   })
 
   test('a connection to one server is its own and only lane', () => {

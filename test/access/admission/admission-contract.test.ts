@@ -6,7 +6,7 @@ import { withBroadcast } from '../../../src/access/revocation/redis/broadcast.ts
 import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
 import { createReferenceStore } from '../../../src/access/tokens/redis/references.ts'
 import { DEFAULT_KEYS, type RedisKeys } from '../../../src/redis/keys.ts'
-import { createLanes, lanesOfFact } from '../../../src/redis/lanes.ts'
+import { createLanes } from '../../../src/redis/lanes.ts'
 import { createMemoryStore } from '../../../src/testing/memory-store.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { GUARD_REDIS_PROTOCOLS, overResp } from '../../harness/redis-protocols.ts'
@@ -60,7 +60,7 @@ describe.each([1, 4, 64])('stores of admission over %i lanes', (count) => {
       revocations: createRevocations(cluster, Date.now),
       references: createReferenceStore(cluster),
       ban: async (key, untilSeconds) => {
-        for (const { keys } of lanesOfFact(cluster))
+        for (const { keys } of [cluster, ...cluster.lanes.all])
           await redis.direct.set(keys.prefix + key.slice(prefix.length), untilSeconds)
       },
     }

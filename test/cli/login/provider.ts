@@ -4,24 +4,11 @@ import type { RequestListener } from 'node:http'
 import { startHttpServer } from '../../harness/http-server.ts'
 import { createKey } from '../../harness/issuer.ts'
 import { ProviderOf, withInstantLogin } from '../../harness/oidc-package.ts'
+import type { LoginContext } from '../../harness/oidc-provider.ts'
 
 const LOGIN_PATH = '/log-in/'
 export const CLIENT_ID = 'portcullis-cli'
 const GRANTS = ['authorization_code', 'refresh_token']
-
-interface Context {
-  readonly oidc: {
-    readonly client: { readonly clientId: string }
-    readonly session: { readonly accountId: string }
-    readonly provider: { readonly Grant: new (owner: object) => Grant }
-  }
-}
-
-interface Grant {
-  addOIDCScope(scope: string): void
-  addResourceScope(resource: string, scope: string): void
-  save(): Promise<unknown>
-}
 
 /** `audience` is the gateway. */
 export async function startLoginProvider(audience: string, lifeSeconds: number) {
@@ -56,7 +43,7 @@ export async function startLoginProvider(audience: string, lifeSeconds: number) 
       accountId,
       claims: () => ({ sub: accountId, name: 'Alice\u001b[2J Liddell' }),
     }),
-    async loadExistingGrant({ oidc }: Context) {
+    async loadExistingGrant({ oidc }: LoginContext) {
       const { clientId } = oidc.client
       const grant = new oidc.provider.Grant({ clientId, accountId: oidc.session.accountId })
       grant.addOIDCScope('openid offline_access')

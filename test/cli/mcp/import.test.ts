@@ -218,7 +218,7 @@ test.each<[string, Handler, RegExp]>([
     /occurs twice/,
   ],
   [
-    'a list that is none',
+    'a list that is no array',
     (method) => (method === 'initialize' ? initialized : { tools: {} }),
     /no list tools/,
   ],

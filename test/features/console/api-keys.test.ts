@@ -1,4 +1,4 @@
-/** The pages of API keys and plans: what people do with them, and what nobody sees again. */
+/** The pages of API keys and plans: what people do with them, and what is shown only once. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PUBLIC_URL } from '../../harness/gateway.ts'
 import { startConsole } from './gateway.ts'

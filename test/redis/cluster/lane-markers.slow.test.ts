@@ -1,14 +1,12 @@
 /** Masters of a real cluster that are empty, as after a restart without persistence. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { createAdmission } from '../../../src/access/admission/admission.ts'
-import { createLaneAdmissionStore } from '../../../src/access/admission/redis/lane-store.ts'
 import type { Principal } from '../../../src/access/principal.ts'
 import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
 import { Unavailable } from '../../../src/errors.ts'
 import { laneTags, tagSlot } from '../../../src/redis/lanes.ts'
 import { connectResp, type RespClient } from '../../../src/runtimes/node/redis/resp.ts'
-import { ADDRESS, IDP, principal } from '../../access/admission/callers.ts'
+import { IDP, principal } from '../../access/admission/callers.ts'
 import { NEVER } from '../../harness/never.ts'
 import {
   type ClusterNode,
@@ -16,6 +14,7 @@ import {
   type TestCluster,
 } from '../../harness/redis-cluster.ts'
 import { hasRedisServer } from '../../harness/resp-server.ts'
+import { outcomesOf } from './outcomes.ts'
 
 const LANES = 16
 const CALLERS = 100
@@ -50,25 +49,7 @@ describe.skipIf(!hasRedisServer)('a master that has lost its keys', () => {
     const client = connectResp({ url: `${cluster.url}/?lanes=${LANES}`, timeoutMs: TIMEOUT_MS })
     clients.push(client)
     const redis = client.connect({ timeoutMs: TIMEOUT_MS })
-    const admission = createAdmission({ store: createLaneAdmissionStore(redis), now })
-    async function outcomes(asked: readonly Principal[]) {
-      const count = { admitted: 0, refused: 0, unavailable: 0 }
-      await Promise.all(
-        asked.map(async (caller) => {
-          try {
-            const verdict = await admission.admit({
-              ...{ principal: caller, address: ADDRESS, limits: [] },
-              ...{ proof: undefined, relation: undefined },
-            })
-            count[verdict.denial === undefined ? 'admitted' : 'refused'] += 1
-          } catch (error) {
-            if (!(error instanceof Unavailable)) throw error
-            count.unavailable += 1
-          }
-        }),
-      )
-      return count
-    }
+    const outcomes = (asked: readonly Principal[]) => outcomesOf(redis, asked, now)
     return { client, redis, outcomes }
   }
 

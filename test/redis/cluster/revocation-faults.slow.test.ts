@@ -1,17 +1,16 @@
 /** Revocations on a real cluster whose masters are paused and killed. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createAdmission } from '../../../src/access/admission/admission.ts'
-import { createLaneAdmissionStore } from '../../../src/access/admission/redis/lane-store.ts'
 import type { Principal } from '../../../src/access/principal.ts'
 import { createRevocationLog } from '../../../src/access/revocation/redis/revocation-log.ts'
 import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
 import { Unavailable } from '../../../src/errors.ts'
 import { laneTags, tagSlot } from '../../../src/redis/lanes.ts'
 import { connectResp, type RespClient } from '../../../src/runtimes/node/redis/resp.ts'
-import { ADDRESS, IDP, principal } from '../../access/admission/callers.ts'
+import { IDP, principal } from '../../access/admission/callers.ts'
 import { NEVER } from '../../harness/never.ts'
 import { startRedisCluster, type TestCluster } from '../../harness/redis-cluster.ts'
 import { hasRedisServer } from '../../harness/resp-server.ts'
+import { outcomesOf } from './outcomes.ts'
 
 const LANES = 64
 const CALLERS = 200
@@ -46,29 +45,12 @@ describe.skipIf(!hasRedisServer)('on a cluster', () => {
   }
 
   /** Returns how many callers were admitted, refused and not decided. */
-  async function outcomes(asked: readonly Principal[], redis = gateway(0)) {
-    const admission = createAdmission({ store: createLaneAdmissionStore(redis), now })
-    const count = { admitted: 0, refused: 0, unavailable: 0 }
-    await Promise.all(
-      asked.map(async (caller) => {
-        try {
-          const verdict = await admission.admit({
-            ...{ principal: caller, address: ADDRESS, limits: [] },
-            ...{ proof: undefined, relation: undefined },
-          })
-          count[verdict.denial === undefined ? 'admitted' : 'refused'] += 1
-        } catch (error) {
-          if (!(error instanceof Unavailable)) throw error
-          count.unavailable += 1
-        }
-      }),
-    )
-    return count
-  }
+  const outcomes = (asked: readonly Principal[], redis = gateway(0)) =>
+    outcomesOf(redis, asked, now)
 
   /** Resolves when no call fails any more. */
   async function recovered(redis: ReturnType<typeof gateway>): Promise<void> {
-    const probes = callers('nobody')
+    const probes = callers('probe')
     await expect
       .poll(async () => (await outcomes(probes, redis)).unavailable, { timeout: FAILOVER_MS })
       .toBe(0)

@@ -26,7 +26,7 @@ export type LegFacts = AdmissionFacts | Unavailable
 
 type LimitState = RateLimit | Unavailable | undefined
 
-/** The cutoffs that concern many subjects. Every lane has them, see `lanesOfFact`. */
+/** The cutoffs that concern many subjects. Every lane has a copy of them. */
 const BROAD: ReadonlySet<string> = new Set(['client', 'tenant'])
 
 /**

@@ -3,9 +3,11 @@ import { Misconfigured } from '../../../errors.ts'
 import {
   boundedCalls,
   DEFAULT_REDIS_TIMEOUT_MS,
+  type RedisCallOptions,
   type SendCall,
 } from '../../../redis/bounded-calls.ts'
-import { createKeys, DEFAULT_KEY_PREFIX } from '../../../redis/keys.ts'
+import type { RedisConnection } from '../../../redis/connection.ts'
+import { createKeys, DEFAULT_KEY_PREFIX, type RedisKeys } from '../../../redis/keys.ts'
 import { parseRedisUrl, type RedisTarget } from '../schemas/redis-url.ts'
 import { connectCluster } from './cluster/connect-cluster.ts'
 import { createFencedMaster } from './sentinel/fenced-master.ts'
@@ -59,16 +61,7 @@ function connectMaster(
   return {
     connect(calls) {
       master.start()
-      return {
-        keys,
-        keyLocking: false,
-        replicasAcked,
-        send: acknowledgedSend(
-          boundedCalls(calls, requests, classifyFault),
-          boundedCalls(calls, writers, classifyFault),
-          calls.timeoutMs ?? DEFAULT_REDIS_TIMEOUT_MS,
-        ),
-      }
+      return connectionOver({ keys, replicasAcked, calls, requests, writers })
     },
     async check() {
       try {
@@ -90,6 +83,32 @@ function connectMaster(
   }
 }
 
+interface ConnectionParts {
+  readonly keys: RedisKeys
+  readonly replicasAcked: number
+  readonly calls: RedisCallOptions
+  readonly requests: SendCall
+  /** For calls that wait for replicas. */
+  readonly writers: SendCall
+}
+
+const connectionOver = ({
+  keys,
+  replicasAcked,
+  calls,
+  requests,
+  writers,
+}: ConnectionParts): RedisConnection => ({
+  keys,
+  keyLocking: false,
+  replicasAcked,
+  send: acknowledgedSend(
+    boundedCalls(calls, requests, classifyFault),
+    boundedCalls(calls, writers, classifyFault),
+    calls.timeoutMs ?? DEFAULT_REDIS_TIMEOUT_MS,
+  ),
+})
+
 function connectServer(
   target: RedisTarget,
   {
@@ -108,16 +127,8 @@ function connectServer(
   const write = sendThrough(writers)
 
   return {
-    connect: (calls) => ({
-      keys,
-      keyLocking: false,
-      replicasAcked,
-      send: acknowledgedSend(
-        boundedCalls(calls, send, classifyFault),
-        boundedCalls(calls, write, classifyFault),
-        calls.timeoutMs ?? DEFAULT_REDIS_TIMEOUT_MS,
-      ),
-    }),
+    connect: (calls) =>
+      connectionOver({ keys, replicasAcked, calls, requests: send, writers: write }),
     async check() {
       try {
         await socket.open()
