@@ -289,6 +289,49 @@ export const trialCases: readonly FieldCase[] = [
       'test/features/signatures/workerd.test.ts > workerd matches signatures as Node does',
     ],
   ),
+  proven(
+    'a master gains slots without their keys, and callers that were revoked are admitted',
+    'own',
+    'a lane without its marker is 503 until it has its revocations again',
+    [
+      'test/redis/cluster/lane-markers.slow.test.ts > and slots without their keys, which a believed master gains, admit no revoked caller',
+    ],
+    NODE_ONLY,
+  ),
+  proven(
+    'two copies of the package in one process do not recognize the errors of each other',
+    'own',
+    'a refusal of a feature has its own status and reason, whatever copy threw it',
+    [
+      'test/cli/serve-checkout.slow.test.ts > a browser without a session is sent to the sign-in, and a stale one is named',
+    ],
+    NODE_ONLY,
+  ),
+  proven(
+    'a document of a client is fetched under a profile that permits none',
+    'own',
+    'the profile fapi2 fetches no document, and its metadata announces none',
+    [
+      'test/features/authorization-code/fapi2.slow.test.ts > no document of a client is fetched',
+      'test/features/authorization-code/fapi2.slow.test.ts > a client with keys for RS256 alone is a mistake',
+    ],
+  ),
+  proven(
+    'one derived row that cannot be read stops the audit trail',
+    'own',
+    'the events are stored, and the row stays as it is',
+    [
+      'test/audit/summary.slow.test.ts > a row of counts with %s stops no event, and stays as it is',
+    ],
+  ),
+  proven(
+    'a deep definition of a tool is written larger than the memory of the gateway',
+    'own',
+    'the text is bounded before it is written, and what is not shown whole cannot be approved',
+    [
+      'test/features/console/tool-approval.test.ts > a deep definition is refused without being written larger than it is',
+    ],
+  ),
   {
     symptom: 'errors of the command line are messages of a schema, without a remedy',
     sources: ['own'],
