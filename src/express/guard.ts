@@ -1,18 +1,21 @@
 /** One call guards an app of Express, or of another framework with handlers of Connect. */
 import type { Context } from 'hono'
-import type { $ZodType } from 'zod/v4/core'
 import type { Principal } from '../access/principal.ts'
 import { Denied, OutOfOrder } from '../errors.ts'
 import { createBuilds } from '../guard/builds.ts'
-import { createRouteGuards, type Declaration } from '../guard/declaration.ts'
+import type { Declaration } from '../guard/declaration.ts'
 import type { Demand, Guarded } from '../guard/guarded.ts'
 import { setParams, validInput, type With } from '../guard/input.ts'
-import type { OnlyKnown, GuardOptions as OptionsOf, Suggested } from '../guard/options.ts'
-import type { RevocationTarget } from '../guard/revoke.ts'
-import { contextOf, createRunner, keepContext, OF_RUN, type Run, revokeFor } from '../guard/run.ts'
+import type { OnlyKnown, GuardOptions as OptionsOf } from '../guard/options.ts'
+import {
+  type GuardMethods,
+  guardMethods,
+  type RouteGuardType,
+  type RouteSteps,
+} from '../guard/route-guards.ts'
+import { createAdmitted, createRunner, OF_RUN, type Run } from '../guard/run.ts'
 import { callerOf, type GatewayVariables } from '../middleware/context.ts'
 import { setRateLimitHeaders } from '../middleware/rate-limit-headers.ts'
-import type { PermissionDemand } from '../policy/definition.ts'
 import type {
   ConnectHandler,
   ConnectRequest,
@@ -36,12 +39,21 @@ export interface GuardedRequest<
   valid: Valid
 }
 
-/** The guard of a route. Each method except `handle` returns a new guard, so a part of a declaration can be shared. */
+interface OfConnect<Caller extends Principal | null, LimitName extends string>
+  extends RouteGuardType {
+  readonly guard: RouteGuard<Caller, LimitName, With<this['valid'], this['part'], this['schema']>>
+}
+
+/**
+ * The guard of a route. Each method except `handle` returns a new guard, so a part of a declaration can be shared.
+ * `req.valid` has what the schemas returned, and `req.body` what that of the body returned.
+ */
 export interface RouteGuard<
   Caller extends Principal | null,
   LimitName extends string,
   Valid = object,
-> extends ConnectHandler {
+> extends ConnectHandler,
+    RouteSteps<OfConnect<Caller, LimitName>, LimitName, Valid> {
   /**
    * Returns the guard and a handler as one, with the types of the caller and of the input. What the handler
    * throws, or rejects with, is passed to `next`.
@@ -49,26 +61,6 @@ export interface RouteGuard<
   handle<Req = ConnectRequest, Res = ConnectResponse>(
     handler: (req: Req & GuardedRequest<Caller, Valid>, res: Res, next: Next) => unknown,
   ): (req: Req, res: Res, next: Next) => void
-  /** Requires a JSON body that matches: `req.valid.body`, and `req.body`. */
-  body<Schema extends $ZodType>(
-    schema: Schema,
-  ): RouteGuard<Caller, LimitName, With<Valid, 'body', Schema>>
-  /** Requires a query that matches: `req.valid.query`. Only parameters of `z.array` may be repeated. */
-  query<Schema extends $ZodType>(
-    schema: Schema,
-  ): RouteGuard<Caller, LimitName, With<Valid, 'query', Schema>>
-  /** Requires path parameters that match: `req.valid.params`. */
-  params<Schema extends $ZodType>(
-    schema: Schema,
-  ): RouteGuard<Caller, LimitName, With<Valid, 'params', Schema>>
-  /** Requires headers that match, by lower-case name: `req.valid.headers`. */
-  headers<Schema extends $ZodType>(
-    schema: Schema,
-  ): RouteGuard<Caller, LimitName, With<Valid, 'headers', Schema>>
-  /** Counts these limits in addition to `standard`. */
-  limit(...names: [LimitName, ...LimitName[]]): RouteGuard<Caller, LimitName, Valid>
-  /** Replaces the guard's limit of the body; 0 forbids a body. */
-  maxBodyBytes(bytes: number): RouteGuard<Caller, LimitName, Valid>
 }
 
 /** A value from the environment may be undefined in the types: the check at the start names it. */
@@ -77,25 +69,20 @@ export type GuardOptions<
   Permission extends string = string,
 > = OptionsOf<LimitName, Permission, ConnectRequest>
 
+type Methods<LimitName extends string, Permission extends string> = GuardMethods<
+  RouteGuard<Principal, LimitName>,
+  RouteGuard<Principal | null, LimitName>,
+  Permission,
+  object
+>
+
+/**
+ * The guard of an app. Behind `app.use(guard)`, a route without limits or input needs no `authenticated()`. A route
+ * with `public()` must come before `app.use(guard)`, which refuses anonymous callers.
+ */
 export interface Guard<LimitName extends string = string, Permission extends string = string>
-  extends ConnectHandler {
-  /** Guards a route: callers need this permission, from their roles and scopes. */
-  require(permission: Suggested<Permission> | PermissionDemand): RouteGuard<Principal, LimitName>
-  /** Guards a route for any identified caller. For limits or input: behind `app.use(guard)`, a route needs no guard. */
-  authenticated(): RouteGuard<Principal, LimitName>
-  /**
-   * Opens a route to anonymous callers. A token that is sent must be valid. The route must come before
-   * `app.use(guard)`, which refuses anonymous callers.
-   */
-  public(): RouteGuard<Principal | null, LimitName>
-  /**
-   * Revokes a token, or all tokens of a subject, session, client or tenant that were issued until now.
-   * Default: the caller's token, by its `jti`. A token without `jti` is revoked with all tokens of its
-   * subject that were issued until now, the same second included. A revocation is in force on the next
-   * request, in every process. Throws `Unavailable` if it may not have been stored.
-   */
-  revoke(req: object, target?: RevocationTarget): Promise<void>
-}
+  extends ConnectHandler,
+    Methods<LimitName, Permission> {}
 
 /** The state of a guard for a request. */
 interface State {
@@ -152,7 +139,7 @@ export function portcullis<
   }))
   const { declarationOf } = builds
   const run = createRunner()
-  const states = new WeakMap<object, State>()
+  const states = createAdmitted<State>()
   let outcome: ReturnType<typeof builds.build> | undefined
 
   /** Admits the request, and calls `proceed` with its state. Sends the response of a refusal. */
@@ -184,8 +171,7 @@ export function portcullis<
             reject(error)
           },
         }
-        states.set(req, state)
-        keepContext(req, c)
+        states.add(req, state)
         isOfApp = true
         res.once('close', () => {
           isComplete = true
@@ -249,7 +235,6 @@ export function portcullis<
         if (limitRest(state, req)) passOn(state, req, res, next)
       }).catch((error: unknown) => next(failureOf(error)))
     }
-    builds.add(guard, declaration)
     const handle =
       (handler: (req: NodeRequest, res: NodeResponse, next: Next) => unknown) =>
       (req: NodeRequest, res: NodeResponse, next: Next): void =>
@@ -292,21 +277,11 @@ export function portcullis<
     }
   }
 
-  const { require, authenticated } =
-    createRouteGuards<RouteGuard<Principal, LimitName>>(createGuard)
-  const ofAnyone = createRouteGuards<RouteGuard<Principal | null, LimitName>>(createGuard)
-  return Object.assign(guard as unknown as ConnectHandler, {
-    require,
-    authenticated,
-    public: ofAnyone.public,
-    async revoke(req: object, target?: RevocationTarget) {
-      const c = contextOf(req, 'guard.revoke()')
-      const state = states.get(req)
-      if (state === undefined)
-        throw new OutOfOrder('guard.revoke(): another guard has admitted this request')
-      return revokeFor(state.guarded, c, target)
-    },
+  const methods: Methods<LimitName, Permission> = guardMethods(builds, {
+    handlerOf: createGuard,
+    admissionOf: states.require,
   })
+  return Object.assign(guard as unknown as ConnectHandler, methods)
 }
 
 const PROCESS = (globalThis as { process?: { readonly env: object } }).process?.env ?? {}

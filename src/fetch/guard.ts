@@ -1,18 +1,21 @@
 /** Guards handlers of `Request` and `Response`: those of Next, SvelteKit, Remix, Astro and others. */
 import type { Context } from 'hono'
-import type { $ZodType } from 'zod/v4/core'
 import type { Principal } from '../access/principal.ts'
-import { OutOfOrder, ProblemError } from '../errors.ts'
+import { ProblemError } from '../errors.ts'
 import { createBuilds } from '../guard/builds.ts'
 import { platformAddress } from '../guard/client-address.ts'
-import { createRouteGuards, type Declaration } from '../guard/declaration.ts'
+import type { Declaration } from '../guard/declaration.ts'
 import { onceForEach } from '../guard/environment.ts'
 import { setParams, validInput, type With } from '../guard/input.ts'
-import type { OnlyKnown, GuardOptions as OptionsOf, Suggested } from '../guard/options.ts'
-import type { RevocationTarget } from '../guard/revoke.ts'
-import { contextOf, createRunner, keepContext, OF_RUN, type Run, revokeFor } from '../guard/run.ts'
+import type { OnlyKnown, GuardOptions as OptionsOf } from '../guard/options.ts'
+import {
+  type GuardMethods,
+  guardMethods,
+  type RouteGuardType,
+  type RouteSteps,
+} from '../guard/route-guards.ts'
+import { type Admission, createAdmitted, createRunner, OF_RUN } from '../guard/run.ts'
 import { type BodyVariables, callerOf } from '../middleware/context.ts'
-import type { PermissionDemand } from '../policy/definition.ts'
 import { callOf } from './call.ts'
 
 /** What the guard gives to a handler, besides the request. */
@@ -29,6 +32,11 @@ export interface GuardedCall<
   readonly args: Args
 }
 
+interface OfFetch<Caller extends Principal | null, LimitName extends string>
+  extends RouteGuardType {
+  readonly guard: RouteGuard<Caller, LimitName, With<this['valid'], this['part'], this['schema']>>
+}
+
 /**
  * The guard of a route. Each method except `handle` returns a new guard, so a part of a declaration can
  * be shared.
@@ -37,7 +45,7 @@ export interface RouteGuard<
   Caller extends Principal | null,
   LimitName extends string,
   Valid = object,
-> {
+> extends RouteSteps<OfFetch<Caller, LimitName>, LimitName, Valid> {
   /**
    * Returns the function that the framework calls, with a `Request` or with an object that has it as
    * `request`. The handler gets the request, whose body can be read even if the guard has checked it.
@@ -48,26 +56,6 @@ export interface RouteGuard<
       guarded: GuardedCall<Caller, Valid, Args>,
     ) => Response | Promise<Response>,
   ): (...args: Args) => Promise<Response>
-  /** Requires a JSON body that matches: `valid.body`. */
-  body<Schema extends $ZodType>(
-    schema: Schema,
-  ): RouteGuard<Caller, LimitName, With<Valid, 'body', Schema>>
-  /** Requires a query that matches: `valid.query`. Only parameters of `z.array` may be repeated. */
-  query<Schema extends $ZodType>(
-    schema: Schema,
-  ): RouteGuard<Caller, LimitName, With<Valid, 'query', Schema>>
-  /** Requires path parameters that match: `valid.params`. */
-  params<Schema extends $ZodType>(
-    schema: Schema,
-  ): RouteGuard<Caller, LimitName, With<Valid, 'params', Schema>>
-  /** Requires headers that match, by lower-case name: `valid.headers`. */
-  headers<Schema extends $ZodType>(
-    schema: Schema,
-  ): RouteGuard<Caller, LimitName, With<Valid, 'headers', Schema>>
-  /** Counts these limits in addition to `standard`. */
-  limit(...names: [LimitName, ...LimitName[]]): RouteGuard<Caller, LimitName, Valid>
-  /** Replaces the guard's limit of the body; 0 forbids a body. */
-  maxBodyBytes(bytes: number): RouteGuard<Caller, LimitName, Valid>
 }
 
 /** A value from the environment may be undefined in the types: the check at the start names it. */
@@ -76,22 +64,14 @@ export type GuardOptions<
   Permission extends string = string,
 > = OptionsOf<LimitName, Permission, Request>
 
-export interface Guard<LimitName extends string = string, Permission extends string = string> {
-  /** Guards a handler: callers need this permission, from their roles and scopes. */
-  require(permission: Suggested<Permission> | PermissionDemand): RouteGuard<Principal, LimitName>
-  /** Guards a handler for any identified caller. */
-  authenticated(): RouteGuard<Principal, LimitName>
-  /** Opens a handler to anonymous callers. A token that is sent must be valid. */
-  public(): RouteGuard<Principal | null, LimitName>
-  /**
-   * Revokes a token, or all tokens of a subject, session, client or tenant that were issued until now.
-   * `request` is that of the handler. Default: the caller's token, by its `jti`. A token without `jti` is
-   * revoked with all tokens of its subject that were issued until now, the same second included. A
-   * revocation is in force on the next request, in every isolate. Throws `Unavailable` if it may not have
-   * been stored.
-   */
-  revoke(request: Request, target?: RevocationTarget): Promise<void>
-}
+/** The guard of an app. `revoke` gets the request of the handler. */
+export interface Guard<LimitName extends string = string, Permission extends string = string>
+  extends GuardMethods<
+    RouteGuard<Principal, LimitName>,
+    RouteGuard<Principal | null, LimitName>,
+    Permission,
+    Request
+  > {}
 
 /**
  * Creates the guard of an app. Each function that `handle` returns identifies the caller, checks
@@ -123,7 +103,7 @@ export function portcullis<
   const builds = createBuilds(options, () => ({ ...OF_RUN, loadsLate: true }))
   const outcomeFor = onceForEach(builds.build)
   const run = createRunner()
-  const guards = new WeakMap<Request, Run['guarded']>()
+  const requests = createAdmitted<Admission>()
 
   const createGuard = (declaration: Declaration) => {
     const demand = {
@@ -131,7 +111,7 @@ export function portcullis<
       path: null,
       anonymous: declaration.anonymous,
     }
-    const guard = {
+    return {
       handle: (handler: Handler) =>
         async function guarded(...args: readonly unknown[]): Promise<Response> {
           const call = callOf(args)
@@ -145,8 +125,7 @@ export function portcullis<
             if (declaration.input.params !== undefined) setParams(c, await call.params())
             await guarded.access(declaration, true)(c, async () => {})
             const request = readable(c)
-            guards.set(request, guarded)
-            keepContext(request, c)
+            requests.add(request, { c, guarded })
             const valid = validInput(c, declaration.input)
             try {
               // The declaration determines the types.
@@ -170,25 +149,9 @@ export function portcullis<
           return response
         },
     }
-    builds.add(guard, declaration)
-    return guard
   }
 
-  const { require, authenticated } =
-    createRouteGuards<RouteGuard<Principal, LimitName>>(createGuard)
-  const ofAnyone = createRouteGuards<RouteGuard<Principal | null, LimitName>>(createGuard)
-  return {
-    require,
-    authenticated,
-    public: ofAnyone.public,
-    async revoke(request, target) {
-      const c = contextOf(request, 'guard.revoke()')
-      const guarded = guards.get(request)
-      if (guarded === undefined)
-        throw new OutOfOrder('guard.revoke(): another guard has admitted this request')
-      return revokeFor(guarded, c, target)
-    },
-  }
+  return guardMethods(builds, { handlerOf: createGuard, admissionOf: requests.require })
 }
 
 type Handler = (

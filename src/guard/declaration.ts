@@ -24,25 +24,15 @@ export interface Declaration {
 /** Returns what a handler of the app declares, if it is the guard of a route. */
 export type DeclarationOf = (handler: object) => Declaration | undefined
 
-/** The guards of routes. Each framework gives them its own types. */
-export interface RouteGuards<Guard> {
-  require(permission: string | PermissionDemand): Guard
-  authenticated(): Guard
-  public(): Guard
-}
-
 /**
- * Creates the guards of routes. `handlerOf` creates the handler of a declaration, for each step of the
- * declaration. The guards throw `Misconfigured` for a step that is not valid.
+ * Returns the functions that declare routes. `handlerOf` creates the handler of a declaration, for each step of
+ * the declaration. The functions throw `Misconfigured` for a step that is not valid.
  */
-export function createRouteGuards<Guard extends object>(
-  handlerOf: (declaration: Declaration) => object,
-): RouteGuards<Guard> {
-  // The steps are those of the types of each framework.
+export function declareRoutes(handlerOf: (declaration: Declaration) => object) {
   const create = (declaration: Partial<Declaration> & Pick<Declaration, 'text'>) =>
-    routeGuard({ ...UNDECLARED, ...declaration }, handlerOf) as Guard
+    routeGuard({ ...UNDECLARED, ...declaration }, handlerOf)
   return {
-    require(permission) {
+    require(permission: string | PermissionDemand) {
       const demand = typeof permission === 'string' ? { name: permission } : permission
       const text = `guard.require('${demand.name}')`
       if (!PERMISSION.test(demand.name))

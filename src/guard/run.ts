@@ -4,12 +4,10 @@ import { HonoBase } from 'hono/hono-base'
 import { OutOfOrder } from '../errors.ts'
 import {
   clientAddressOf as addressOf,
-  callerOf,
   requestIdOf as idOf,
   traceOf as traceOfContext,
 } from '../middleware/context.ts'
 import type { Demand, Framework, Guarded } from './guarded.ts'
-import type { RevocationTarget } from './revoke.ts'
 
 export interface Run {
   readonly guarded: Guarded
@@ -59,25 +57,36 @@ export function createRunner() {
 /** By the request object of the framework. */
 const contexts = new WeakMap<object, Context>()
 
-/** Keeps the context of a request that a guard has admitted. */
-export function keepContext(request: object, c: Context): void {
-  contexts.set(request, c)
-}
-
 /** Returns the context of a request. Throws `OutOfOrder` for `what` if no guard has admitted it. */
-export function contextOf(request: object, what: string): Context {
+function contextOf(request: object, what: string): Context {
   const c = contexts.get(request)
   if (c === undefined) throw new OutOfOrder(`${what}: no guard has admitted this request`)
   return c
 }
 
-/** Revokes a token, or tokens, for the caller of the request. */
-export function revokeFor(
-  guarded: Guarded,
-  c: Context,
-  target: RevocationTarget | undefined,
-): Promise<void> {
-  return guarded.revoke(callerOf(c, 'guard.revoke'), target)
+/** The admission of a request by a guard. */
+export interface Admission {
+  readonly c: Context
+  readonly guarded: Guarded
+}
+
+/** The requests that one guard has admitted, by the request object of the framework. */
+export function createAdmitted<State extends Admission>() {
+  const admitted = new WeakMap<object, State>()
+  return {
+    get: (request: object) => admitted.get(request),
+    add(request: object, admission: State): void {
+      admitted.set(request, admission)
+      contexts.set(request, admission.c)
+    },
+    /** Throws `OutOfOrder` for `what` if this guard has not admitted the request. */
+    require(request: object, what: string): State {
+      const admission = admitted.get(request)
+      if (admission !== undefined) return admission
+      contextOf(request, what)
+      throw new OutOfOrder(`${what}: another guard has admitted this request`)
+    },
+  }
 }
 
 /** Returns the id of a request that a guard has admitted. */

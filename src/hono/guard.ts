@@ -4,12 +4,10 @@ import type { Principal } from '../access/principal.ts'
 import { ProblemError } from '../errors.ts'
 import { createBuilds } from '../guard/builds.ts'
 import { platformAddress } from '../guard/client-address.ts'
-import { createRouteGuards, type Declaration } from '../guard/declaration.ts'
+import type { Declaration } from '../guard/declaration.ts'
 import { onceForEach } from '../guard/environment.ts'
-import type { OnlyKnown, GuardOptions as OptionsOf, Suggested } from '../guard/options.ts'
-import type { RevocationTarget } from '../guard/revoke.ts'
-import { callerOf } from '../middleware/context.ts'
-import type { PermissionDemand } from '../policy/definition.ts'
+import type { OnlyKnown, GuardOptions as OptionsOf } from '../guard/options.ts'
+import { type GuardMethods, guardMethods } from '../guard/route-guards.ts'
 import { closeUndeclared } from './closed-routes.ts'
 import { combineDemand } from './demand.ts'
 import type { RouteGuard } from './route-guard.ts'
@@ -37,27 +35,20 @@ export type GuardOptions<
   Permission extends string = string,
 > = OptionsOf<LimitName, Permission, Context>
 
+type Methods<LimitName extends string, Permission extends string> = GuardMethods<
+  RouteGuard<CallerVariables, LimitName>,
+  RouteGuard<GuardVariables, LimitName>,
+  Permission,
+  Context
+>
+
+/** The guard of an app. A route without limits or input needs no `authenticated()`. */
 export interface Guard<
   Bindings extends object = object,
   LimitName extends string = string,
   Permission extends string = string,
-> extends MiddlewareHandler<GuardEnv<Bindings>> {
-  /** Guards a route: callers need this permission, from their roles and scopes. */
-  require(
-    permission: Suggested<Permission> | PermissionDemand,
-  ): RouteGuard<CallerVariables, LimitName>
-  /** Guards a route for any identified caller. For limits or input: such a route needs no guard. */
-  authenticated(): RouteGuard<CallerVariables, LimitName>
-  /** Opens a route to anonymous callers. A token that is sent must be valid. */
-  public(): RouteGuard<GuardVariables, LimitName>
-  /**
-   * Revokes a token, or all tokens of a subject, session, client or tenant that were issued until
-   * now. Default: the caller's token, by its `jti`. A token without `jti` is revoked with all tokens
-   * of its subject that were issued until now, the same second included. A revocation is in force on
-   * the next request, in every isolate. Throws `Unavailable` if it may not have been stored.
-   */
-  revoke(c: Context, target?: RevocationTarget): Promise<void>
-}
+> extends MiddlewareHandler<GuardEnv<Bindings>>,
+    Methods<LimitName, Permission> {}
 
 /**
  * Creates the guard of an app. `app.use(guard)` identifies the caller, checks revocation, bans and
@@ -101,14 +92,11 @@ export function portcullis<
   const { declarationOf } = builds
   const outcomeOf = onceForEach(builds.build)
 
-  function createHandler(declaration: Declaration): MiddlewareHandler {
-    const handler: MiddlewareHandler = function routeGuard(c, next) {
+  const handlerOf = (declaration: Declaration): MiddlewareHandler =>
+    function routeGuard(c, next) {
       const { guarded, planned } = requireState(c, declarationOf, declaration.text)
       return guarded.access(declaration, planned.has(declaration))(c, next)
     }
-    builds.add(handler, declaration)
-    return handler
-  }
 
   const guard: MiddlewareHandler<GuardEnv<Bindings>> = async function guard(c, next) {
     // The guard is registered for two patterns that match.
@@ -124,15 +112,9 @@ export function portcullis<
     if (c.error !== errorBehind && c.error instanceof ProblemError) throw c.error
   }
 
-  const ofCaller = createRouteGuards<RouteGuard<CallerVariables, LimitName>>(createHandler)
-  const ofAnyone = createRouteGuards<RouteGuard<GuardVariables, LimitName>>(createHandler)
-  return Object.assign(guard, {
-    require: ofCaller.require,
-    authenticated: ofCaller.authenticated,
-    public: ofAnyone.public,
-    revoke(c: Context, target?: RevocationTarget) {
-      const { guarded } = requireState(c, declarationOf, 'guard.revoke()')
-      return guarded.revoke(callerOf(c, 'guard.revoke'), target)
-    },
+  const methods: Methods<LimitName, Permission> = guardMethods(builds, {
+    handlerOf,
+    admissionOf: (c, what) => ({ c, guarded: requireState(c, declarationOf, what).guarded }),
   })
+  return Object.assign(guard, methods)
 }
