@@ -8,6 +8,7 @@ import { tokenIdHash } from '../token-id.ts'
 import type { IssuerRules } from './issuer-rules.ts'
 import { readOwnMember } from './jws.ts'
 import { readLogin } from './login.ts'
+import { withGateway } from './narrowed.ts'
 import { rejected, rejectedFor } from './rejection.ts'
 
 export interface ClaimsOptions {
@@ -50,7 +51,9 @@ export async function principalFrom(
     throw rejected(name, { cause: parsed.error })
   }
   const claims = parsed.data
-  rules.check(payload, claims)
+  // A token of the gateway names it, or paths of it.
+  const audiences = isOwn ? withGateway(claims.aud, config.issuer) : claims.aud
+  rules.check(payload, { ...claims, aud: audiences })
   const { maxTokenAge } = config
   refuseTimes(claims, isDated ? maxTokenAge : Number.POSITIVE_INFINITY, config, nowMs / 1000)
   const { sub, jti, exp, iat } = claims
@@ -67,7 +70,7 @@ export async function principalFrom(
     session: claims.sid,
     roles: claims.roles,
     scopes: claims.scope,
-    audiences: claims.aud,
+    audiences,
     scopeUse: isDropped ? 'ignore' : scopeUse,
     tokenId: jti,
     tokenIdHash: jti === undefined ? undefined : await tokenIdHash(config.issuer, jti),

@@ -14,6 +14,7 @@ import type {
   TokenSeed,
 } from './access-grant.ts'
 import { loginClaims } from './login.ts'
+import { statedAudiences } from './narrowed.ts'
 import { credentialHash, type ReferenceRecord, type ReferenceStore } from './reference.ts'
 import { oauthRefused } from './rejection.ts'
 import { activeSigningKey, type SigningJwk } from './signing-keys.ts'
@@ -61,7 +62,7 @@ export function createTokenIssuer({
         await references.put(await credentialHash(token), record)
       } else {
         const { alg, kid, privateKey } = await activeSigningKey(keys, nowMs, options.algorithm)
-        token = await new SignJWT({ iss: issuer, ...createClaims(grant), iat, exp, jti: tokenId })
+        token = await new SignJWT({ ...createClaims(grant, issuer), iat, exp, jti: tokenId })
           .setProtectedHeader({ alg, kid, typ: ACCESS_TOKEN_TYPE })
           .sign(privateKey)
       }
@@ -92,9 +93,11 @@ function refuseLife(seconds: number): void {
 }
 
 /** `JSON.stringify` omits claims that are undefined. */
-function createClaims(grant: AccessGrant): JWTPayload {
-  const { subject, subjectIssuer, client, roles, scopes, audiences, confirmation } = grant
+function createClaims(grant: AccessGrant, issuer: string): JWTPayload {
+  const { subject, subjectIssuer, client, roles, scopes, confirmation } = grant
+  const audiences = statedAudiences(grant.audiences, issuer)
   return {
+    iss: issuer,
     aud: audiences.length === 1 ? audiences[0] : [...audiences],
     sub: subject,
     sub_iss: subjectIssuer,

@@ -2,6 +2,7 @@
 import type { Principal } from '../../access/principal.ts'
 import { principalOfGrant } from '../../access/tokens/access-grant.ts'
 import { loginClaims } from '../../access/tokens/login.ts'
+import { statedAudiences } from '../../access/tokens/narrowed.ts'
 import type { Session } from '../../access/tokens/refresh-family.ts'
 import { oauthRefused } from '../../access/tokens/rejection.ts'
 import { type Client, principalOfClient } from './client.ts'
@@ -66,7 +67,7 @@ export function createIntrospectionEndpoint(options: IntrospectionOptions) {
     if (revokedBy(values) !== undefined) return INACTIVE
     return presented.kind === 'refresh'
       ? sessionState(presented.session, issuer)
-      : tokenState(presented)
+      : tokenState(presented, issuer)
   }
 }
 
@@ -86,7 +87,11 @@ function mayIntrospect(presented: Presented, client: Client, issuer: string): bo
   return (audiences ?? [issuer]).some((audience) => client.audiences.includes(audience))
 }
 
-function tokenState({ kind, principal, audiences }: PresentedAccess): Introspection {
+function tokenState(
+  { kind, principal, audiences: all }: PresentedAccess,
+  issuer: string,
+): Introspection {
+  const audiences = all && statedAudiences(all, issuer)
   const { confirmation, scopes, roles, expiresAtSeconds } = principal
   return {
     active: true,

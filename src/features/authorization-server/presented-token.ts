@@ -19,7 +19,7 @@ import type { AuthorizationServerOptions } from './options.ts'
 export interface PresentedAccess {
   readonly kind: 'jwt' | 'opaque' | 'api_key'
   readonly principal: Principal
-  /** `aud`. Undefined for a token of another issuer: its audience is the gateway. */
+  /** Undefined for a token of another issuer: its audience is the gateway. */
   readonly audiences: readonly string[] | undefined
   /** The hash under which the record of a reference is stored. */
   readonly referenceHash: string | undefined
@@ -105,7 +105,7 @@ function createOwnTokenReader({
     const options = { nowMs: now(), isOwn: true }
     const rules = issuerRules({ ...config, audience: audiences })
     const principal = await principalFrom(payload, rules, options)
-    return { principal, audiences }
+    return { principal, audiences: principal.audiences }
   }
 }
 

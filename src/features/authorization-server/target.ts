@@ -1,6 +1,6 @@
 /** Audiences of tokens (RFC 8707 section 2, RFC 8693 section 2.1), and the resources that they name. */
 
-import { isResourceOf, narrowedTo } from '../../access/tokens/narrowed.ts'
+import { isResourceOf, narrowedTo, pathOf, withGateway } from '../../access/tokens/narrowed.ts'
 import { oauthRefused } from '../../access/tokens/rejection.ts'
 import { coversHost, hostOf } from '../../http/host.ts'
 import type { OAuthForm } from './form.ts'
@@ -66,12 +66,6 @@ function selectDefault(
   return isWhole ? common.filter((name) => pathOf(name, issuer) === undefined) : common
 }
 
-/** The gateway itself receives requests for a resource below it. `narrowedTo` limits the token. */
-function withGateway(names: readonly string[], issuer: string): readonly string[] {
-  const namesPath = names.some((name) => pathOf(name, issuer) !== undefined)
-  return namesPath ? [...new Set([issuer, ...names])] : names
-}
-
 /**
  * Reports whether a token with `audiences` is accepted only where one with `held` is. Each is read as
  * a whole: a list that names a path of the gateway is not for the other paths.
@@ -95,17 +89,6 @@ function isWithinAudiences(
 const isBelow = (name: string, other: string, issuer: string): boolean =>
   pathOf(name, issuer) !== undefined &&
   (other === issuer || (isResourceOf(other, issuer) && name.startsWith(`${other}/`)))
-
-/** Segments without an escape, which has another spelling. No segment is empty. */
-const PATH = /^(?:\/[\w.~!$&'()*+,=:@-]+)+$/
-const DOT_SEGMENT = /\/\.\.?(?:\/|$)/
-
-/** Returns the path of a resource of the gateway. Undefined for any other name or spelling. */
-function pathOf(name: string, issuer: string): string | undefined {
-  if (!isResourceOf(name, issuer)) return undefined
-  const path = name.slice(issuer.length)
-  return PATH.test(path) && !DOT_SEGMENT.test(path) ? path : undefined
-}
 
 /**
  * Returns a function that finds the routes at a path of the gateway and below it. A route for another

@@ -180,7 +180,7 @@ describe('a client for one path of the gateway [S82]', () => {
   ])('gets a token that is valid there and nowhere else, with %s', async (_, audiences) => {
     const by = await machine(audiences ?? [PUBLIC_URL])
     const { body } = await credentials(by, [MCP])
-    expect(decodeJwt(body.access_token).aud).toEqual([PUBLIC_URL, MCP])
+    expect(decodeJwt(body.access_token).aud).toBe(MCP)
     expect(await reachOf(body.access_token)).toEqual(['/mcp', '/mcp/books'])
   })
 
@@ -211,6 +211,38 @@ describe('a client for one path of the gateway [S82]', () => {
     const { body } = await credentials(by, [PUBLIC_URL + path])
     expect(body.error).toBe('invalid_target')
   })
+})
+
+test('a token states the requested resources as its audience, and not the gateway around them [S82]', async () => {
+  const resources = [MCP, `${PUBLIC_URL}/mcp2`]
+  const { reply } = await allowed(resources)
+  expect(decodeJwt(reply.body.access_token).aud).toEqual(resources)
+  expect(await reachOf(reply.body.access_token)).toEqual(['/mcp', '/mcp/books', '/mcp2'])
+  const plain = await startGateway()
+  try {
+    const orders = `${PUBLIC_URL}/orders`
+    for (const tokenFormat of ['jwt', 'opaque'] as const) {
+      const client = await plain.createClient({ roles: ['reader'], tokenFormat })
+      const form = { grant_type: 'client_credentials', resource: orders }
+      const { access_token: token } = (await plain.token(client, form)).body
+      expect((await plain.call(token)).status).toBe(200)
+      const resourceServer = await plain.createClient()
+      expect((await plain.introspect(resourceServer, token)).body).toMatchObject({
+        active: true,
+        aud: orders,
+      })
+    }
+    // As an earlier version issued it.
+    const member = { sub: 'erin', roles: ['reader'], client_id: 'app' }
+    const token = (aud: unknown) => plain.sign({ ...member, aud }, { typ: 'at+jwt' })
+    expect((await plain.call(await token([PUBLIC_URL, orders]))).status).toBe(200)
+    const before = plain.originCalls()
+    for (const aud of [`${PUBLIC_URL}/`, `${PUBLIC_URL}.evil/orders`, `${PUBLIC_URL}/%6frders`, []])
+      expect([aud, (await plain.call(await token(aud))).status]).toEqual([aud, 401])
+    expect(plain.originCalls()).toBe(before)
+  } finally {
+    await plain.close()
+  }
 })
 
 test('a gateway without the authorization endpoint limits a token to its paths, too [S82]', async () => {
