@@ -12,12 +12,13 @@ import {
   MAX_KEY_SET_BYTES,
 } from '../../src/access/tokens/key-set-source.ts'
 import { BodyRefused, boundedText } from '../../src/http/bounded-text.ts'
+import { callOf } from '../../src/validators/introspection.ts'
 import type { IssuerConfig } from '../../src/validators/issuer.ts'
 import { unreachable } from './unreachable.ts'
 
 /**
- * Returns one line for each issuer with a key set that cannot be fetched from this machine: the
- * issuer, the URL and the reason. Empty if all can be fetched. Reports only the status of a
+ * Returns one line for each key set that the gateway waits for and that cannot be fetched from this
+ * machine: the issuer, the URL and the reason. Empty if all can be fetched. Reports only the status of a
  * response, and no query of a URL, which may be secret.
  */
 export async function keySetComplaints(
@@ -26,7 +27,9 @@ export async function keySetComplaints(
 ): Promise<readonly string[]> {
   const complaints = await Promise.all(
     issuers.map(async (config) => {
-      if (config.jwks !== undefined) return []
+      if (config.jwks !== undefined || config.keySet === 'none') return []
+      // Issuers that verify tokens themselves need no keys.
+      if (callOf(config) !== undefined) return []
       const { mistake } = await inspectKeySet(config, signal)
       return mistake === undefined ? [] : [`ISSUERS: ${config.issuer}: ${mistake}`]
     }),

@@ -12,9 +12,11 @@ import {
   parseEnvironment,
   redisVariables,
 } from '../validators/environment.ts'
+import { markKeyless } from '../validators/issuer.ts'
 import { issuerClientsOf, issuerClientVariables } from '../validators/issuer-client.ts'
 import { clientsOf, clientVariables } from './authorization-server/schemas/client.ts'
 import { readTraces, traceVariables } from './otlp/schema.ts'
+import { keylessIssuers } from './sign-in/keyless-issuers.ts'
 import { signalVariables } from './signals/schema.ts'
 
 export const EVERY_FEATURE = [
@@ -50,6 +52,7 @@ export function parseConfig(
   const { variables, ...config } = parseEnvironment(env, schema, ofOrigins)
   return {
     ...config,
+    issuers: markKeyless(config.issuers, keylessIssuers({ variables })),
     clients: clientsOf({ variables }),
     issuerClients: issuerClientsOf({ variables }),
     traces: readTraces({ variables }),

@@ -37,6 +37,7 @@ import {
   redisVariables,
 } from '../validators/environment.ts'
 import { unusedSetting } from '../validators/feature.ts'
+import { markKeyless } from '../validators/issuer.ts'
 import type { ConnectedOrigin, Connections, Core } from './core.ts'
 import {
   type Contribution,
@@ -102,9 +103,10 @@ export function composeServices(
     all.flatMap((feature) => feature.checksOf?.(environment, policy.routes) ?? []),
   )
   const { identityHeaders } = policy
+  const keyless = all.flatMap((feature) => feature.keylessIssuers?.(parsed) ?? [])
   const config: Config = {
     ...parsed,
-    issuers: parsed.issuers.map((issuer) => ({ ...issuer, identityHeaders })),
+    issuers: markKeyless(parsed.issuers, keyless).map((issuer) => ({ ...issuer, identityHeaders })),
   }
   refuseUnusedSettings(environment, config, policy)
   const { publicUrl } = config

@@ -48,6 +48,8 @@ export interface Feature extends ListedFeature {
     environment: Connections['environment'],
     routes: readonly PolicyRoute[],
   ): readonly EnvironmentCheck[]
+  /** Returns the issuers of `ISSUERS` that publish no keys and issue no JWTs. */
+  keylessIssuers?(config: Config): readonly string[]
   /** Creates the calls to issuers that verify their tokens themselves. */
   issuerCalls?(config: Config, parts: CallParts): IssuerCalls
   /** Creates the services of the relations of the policy. Throws `Misconfigured`. */

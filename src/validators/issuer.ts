@@ -185,7 +185,21 @@ const hasMetadata = (issuer: string) =>
 export interface IssuerConfig extends z.infer<typeof issuer> {
   /** Claim paths by the name of a header for the origin: from the policy, not from a user's entry. */
   readonly identityHeaders?: ReadonlyMap<string, ClaimPath> | undefined
+  /** `none`: a feature says that the issuer publishes no keys and issues no JWTs. */
+  readonly keySet?: 'none' | undefined
 }
+
+/** Returns the issuers, and which of them have no key set: those with one of these names. */
+export const markKeyless = (
+  all: readonly IssuerConfig[],
+  names: readonly string[],
+): IssuerConfig[] =>
+  all.map((config) =>
+    // Keys that the entry names are used, whatever its provider publishes.
+    needsDiscovery(config) && names.includes(config.issuer)
+      ? { ...config, keySet: 'none' }
+      : config,
+  )
 
 /** An issuer as a user writes it. */
 export type IssuerInput =

@@ -2,6 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import { afterEach, describe, expect, test } from 'vitest'
 import { keySetComplaints } from '../../dev/start/key-sets.ts'
+import { parseConfig } from '../../src/features/environment.ts'
 import { issuers } from '../../src/validators/issuer.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { createKey } from '../harness/issuer.ts'
@@ -67,6 +68,32 @@ describe('a complaint names a key set that', () => {
     expect(await complaintsOf((response) => response.end(JSON.stringify(set)))).toEqual([])
     const [inline] = issuers.parse([{ issuer: ISSUER, audience: 'api', jwks: set }])
     expect(await keySetComplaints(inline ? [inline] : [], never)).toEqual([])
+  })
+
+  test('is waited for, and none of an issuer that needs no keys', async () => {
+    const issuer = `http://127.0.0.1:${await freePort()}`
+    const config = {
+      UPSTASH_REDIS_REST_URL: 'https://redis.example',
+      UPSTASH_REDIS_REST_TOKEN: 'x',
+      PUBLIC_URL: 'https://gateway.example',
+      ORIGIN_URL: 'https://origin.example',
+    }
+    const complaints = (entry: object, client: object) =>
+      keySetComplaints(
+        parseConfig({
+          ...config,
+          ISSUERS: JSON.stringify([{ issuer, audience: 'api', ...entry }]),
+          ISSUER_CLIENTS: JSON.stringify([{ issuer, id: 'gateway', secret: 's', ...client }]),
+        }).issuers,
+        never,
+      )
+    const signIn = { name: 'x' }
+    expect(await complaints({}, { signIn: { ...signIn, preset: 'github' } })).toEqual([])
+    expect(await complaints({ introspection: {} }, {})).toEqual([])
+    expect(await complaints({}, { signIn })).toHaveLength(1)
+    const jwksUri = `${issuer}/keys`
+    const named = await complaints({ jwksUri }, { signIn: { ...signIn, preset: 'github' } })
+    expect(named).toEqual([expect.stringContaining(`jwksUri ${jwksUri} cannot be reached`)])
   })
 
   test('belongs to one of several issuers, with the name of that issuer', async () => {

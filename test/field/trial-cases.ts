@@ -122,6 +122,24 @@ export const trialCases: readonly FieldCase[] = [
     NODE_ONLY,
   ),
   proven(
+    'a gateway whose users sign in at a provider of plain OAuth 2.0 waits for its keys for ever',
+    'own',
+    'ready without keys, and a JWT of such an issuer is 401 without a call to it',
+    [
+      'test/features/sign-in/github.test.ts > the gateway is ready, with no breaker of keys, and never looks for them',
+      'test/features/sign-in/github.test.ts > a JWT that claims to be of GitHub is refused with 401, without a call to GitHub',
+      'test/dev/key-sets.test.ts > is waited for, and none of an issuer that needs no keys',
+    ],
+  ),
+  proven(
+    'a gateway is ready before it has the keys of its issuer, which is away or has published none yet',
+    'own',
+    'not ready and 503 until the first usable key set; later outages change nothing for a day',
+    [
+      'test/gateway/unready-issuers.test.ts > a gateway is unready until the issuers with a key set have sent keys, and asks no other',
+    ],
+  ),
+  proven(
     'the health check passes while Redis refuses writes',
     'passmower/passmower#77',
     'not ready: requests need writes',

@@ -25,7 +25,7 @@ type Kept =
   | ('issuer' | 'tenants' | 'jwksUri' | 'jwks' | 'clockTolerance')
   | ('subjectClaim' | 'tenantClaim' | 'planClaim' | 'sessionClaim')
   | ('rolesClaim' | 'rolesSeparator' | 'rolesMap' | 'scopeClaim' | 'scopesMap' | 'scopes')
-  | 'identityHeaders'
+  | ('identityHeaders' | 'keySet')
   // These apply to access tokens, or to logout tokens, only, and nothing else reads them.
   | ('tokenSources' | 'introspection' | 'userinfo' | 'logoutTokenExp' | 'idTokenAlgorithm')
 

@@ -51,8 +51,8 @@ export interface IssuerCalls {
 
 export interface ReadyTokenVerifier extends TokenVerifier {
   /**
-   * Resolves when every issuer has keys, except those that verify tokens themselves. Throws
-   * `Unavailable` if one has none.
+   * Resolves when every issuer has keys, except those that verify tokens themselves and those without
+   * a key set. Throws `Unavailable` if one has none.
    */
   ready(waitUntil?: WaitUntil): Promise<void>
 }
@@ -82,10 +82,11 @@ export function createTokenVerifier({
     if (trusted.has(config.issuer)) {
       throw new Misconfigured('The token verifier', [`${config.issuer}: duplicate issuer`])
     }
+    if (!issuesJwts(config)) continue
     const keySet = createKeySet(config, now, keySets)
     trusted.set(config.issuer, { rules: issuerRules(config), keySet })
   }
-  const names = issuers.map(({ issuer }) => issuer)
+  const names = issuers.map(({ issuer }) => issuer).filter((issuer) => trusted.has(issuer))
   const cache = maxCachedBytes === 0 ? undefined : createTokenCache(maxCachedBytes, tally)
 
   function recall(token: string): Principal | undefined {
@@ -150,6 +151,10 @@ export function createTokenVerifier({
     },
   }
 }
+
+/** Reports whether JWTs of an issuer can be verified: with its keys, or by a call. */
+const issuesJwts = (config: IssuerConfig): boolean =>
+  config.keySet !== 'none' || callOf(config)?.form === 'jwt'
 
 /** Creates the key set of an issuer. */
 export function createKeySet(

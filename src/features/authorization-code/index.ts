@@ -244,12 +244,12 @@ function createAssertionVerifier(
   if (names === undefined) return undefined
   const found = names.map((name) => config.issuers.find(({ issuer }) => issuer === name))
   const mistakes = names
-    .filter((_, index) => found[index] === undefined)
+    .filter((_, index) => found[index] === undefined || found[index].keySet === 'none')
     .map(
       (name): Mistake => ({
         code: 'missing',
         path: ['features'],
-        message: `authorizationCode(): identityAssertions: ${name} is not an issuer of ISSUERS`,
+        message: `authorizationCode(): identityAssertions: ${name} is not an issuer of ISSUERS that issues tokens`,
       }),
     )
   if (mistakes.length > 0) throw new Misconfigured('The policy', mistakes)

@@ -13,14 +13,16 @@ export const issuersView = z.strictObject({
       issuer: z.string(),
       keys: z
         .nullable(z.string())
-        .check(describe('where its keys come from; null: the configuration')),
+        .check(describe('where its keys come from; null: the configuration, or it has none')),
       fetchedAt: z
         .nullable(time)
         .check(describe('the last fetch by the isolate that answers; null: none')),
       state: z
-        .enum(['configured', 'not fetched', 'fetched', 'failing'])
+        .enum(['configured', 'not fetched', 'fetched', 'failing', 'no keys'])
         .check(
-          describe('failing: the last fetch failed, and keys of before are used if there are any'),
+          describe(
+            'failing: the last fetch failed, and keys of before are used if there are any; no keys: users sign in there, and it issues no tokens',
+          ),
         ),
     }),
   ),
@@ -58,11 +60,15 @@ export function issuerCalls({
       handle({ scope }) {
         refuseTenant(scope)
         return {
-          issuers: config.issuers.map(({ issuer, jwks, jwksUri }) => ({
+          issuers: config.issuers.map(({ issuer, jwks, jwksUri, keySet }) => ({
             issuer,
-            ...(jwks === undefined
+            ...(jwks === undefined && keySet === undefined
               ? fetchesOf(jwksUri ?? issuer)
-              : { keys: null, fetchedAt: null, state: 'configured' as const }),
+              : {
+                  keys: null,
+                  fetchedAt: null,
+                  state: keySet === undefined ? ('configured' as const) : ('no keys' as const),
+                }),
           })),
         }
       },

@@ -22,6 +22,7 @@ import {
 import { createGitHub } from './github.ts'
 import { createHandOvers } from './hand-over.ts'
 import { createHosts } from './hosts.ts'
+import { keylessIssuers } from './keyless-issuers.ts'
 import { createLogins, LOGIN_COOKIE_PREFIX } from './login.ts'
 import { ownCookies } from './own-cookies.ts'
 import { createPages } from './pages/page.ts'
@@ -61,6 +62,7 @@ export function signIn(definition: SignInDefinition = {}): Feature {
   return {
     name: 'signIn',
     variables: issuerClientVariables,
+    keylessIssuers,
     sessionSeconds: definition.absoluteSeconds ?? DEFAULT_TERMS.absoluteSeconds,
     mistakesIn,
     rehearse,

@@ -120,7 +120,8 @@ function createKeys(
   const { issuer, jwksUri } = definition
   const algorithms = algorithmsOf(definition, trusted)
   if (jwksUri !== undefined) return createRemoteKeySet({ uri: jwksUri, algorithms, now, watch })
-  if (trusted !== undefined) return createKeySet({ ...trusted, algorithms }, now, { watch })
+  if (trusted && trusted.keySet !== 'none')
+    return createKeySet({ ...trusted, algorithms }, now, { watch })
   const locator = createDiscovery(issuer, 'jwks_uri', [configurationUrlOf(issuer)])
   return createRemoteKeySet({ uri: issuer, locator, algorithms, now, watch })
 }

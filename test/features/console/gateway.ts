@@ -10,6 +10,7 @@ import type { OperatorsOptions } from '../../../src/features/operators/index.ts'
 import { databaseOver } from '../../../src/runtimes/node/audit/database.ts'
 import { openSqlite } from '../../../src/runtimes/node/audit/sqlite.ts'
 import { PUBLIC_URL, startGateway } from '../../harness/gateway.ts'
+import { ISSUER } from '../../harness/issuer.ts'
 import { openSession, type Person, SIGN_IN_VARIABLES } from '../operators/sessions.ts'
 import { APPROVED_TOOL, policyWith } from './policy.ts'
 
@@ -24,7 +25,19 @@ export async function startConsole(
   const gateway = await startGateway({
     policy,
     signs: true,
-    variables: SIGN_IN_VARIABLES,
+    issuers: (key) => [
+      { issuer: ISSUER, audience: PUBLIC_URL, jwks: { keys: [key.publicJwk] } },
+      { issuer: 'https://github.com', audience: PUBLIC_URL },
+    ],
+    variables: {
+      ISSUER_CLIENTS: JSON.stringify([
+        ...JSON.parse(SIGN_IN_VARIABLES.ISSUER_CLIENTS),
+        {
+          issuer: 'https://github.com',
+          ...{ id: 'gateway', secret: 'a'.repeat(40), signIn: { name: 'x', preset: 'github' } },
+        },
+      ]),
+    },
     bindings: { AUDIT_DB: db },
     origin: (request, response) =>
       void request.resume().on('end', () => {

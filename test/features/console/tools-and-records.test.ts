@@ -127,7 +127,13 @@ test('an operator of a tenant neither sees nor approves tools', async () => {
 test('the keys of the gateway and the issuers have their state', async () => {
   const text = await show('/keys')
   expect(text).toContain('active')
-  expect(text).toContain(ISSUER)
+  const rows = text.match(/<tr><td>https:.*?<\/tr>/gs) ?? []
+  const cells = rows.map((row) => [...row.matchAll(/<td>(.*?)<\/td>/gs)].map(([, cell]) => cell))
+  expect(cells).toEqual([
+    [ISSUER, '', '', 'configured'],
+    ['https://github.com', '', '', 'no keys'],
+    [gateway.publicUrl, '', '', 'configured'],
+  ])
 })
 
 test('the chain is verified and exported, and a change of it is found', async () => {

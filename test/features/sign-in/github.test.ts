@@ -2,6 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { startHttpServer } from '../../harness/http-server.ts'
+import { createKey, mint } from '../../harness/issuer.ts'
 import { startGatewayFor } from './gateway.ts'
 import { createUserAgent } from './user-agent.ts'
 
@@ -150,4 +151,25 @@ test('a route that demands a kind or an age of the login stays closed', async ()
   for (const path of ['/strong', '/recent'])
     expect([path, (await browser.visit(gateway.url + path)).status]).toEqual([path, 403])
   expect(gateway.reached.map(({ url }) => url)).toEqual(['/orders'])
+})
+
+describe('GitHub has no key set', () => {
+  test('the gateway is ready, with no breaker of keys, and never looks for them', async () => {
+    const response = await fetch(`${gateway.url}/-/readyz`)
+    const text = await response.text()
+    expect([response.status, text]).toEqual([200, expect.stringContaining('"keySets":"ok"')])
+    expect(text).not.toContain('key_set')
+    expect(github.requests).toEqual([])
+  })
+
+  test('a JWT that claims to be of GitHub is refused with 401, without a call to GitHub', async () => {
+    const token = await mint(await createKey('forged'), { claims: { iss: github.issuer } })
+    for (const path of ['/tokens-only', '/orders']) {
+      const headers = { authorization: `Bearer ${token}` }
+      const response = await fetch(gateway.url + path, { headers })
+      expect([path, response.status]).toEqual([path, 401])
+      expect(response.headers.get('www-authenticate')).toContain('error="invalid_token"')
+    }
+    expect([github.requests, gateway.reached]).toEqual([[], []])
+  })
 })
