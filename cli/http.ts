@@ -6,7 +6,7 @@ import { type ExitCode, Failure, type Finding, REFUSED, UNDECIDED } from './fail
 import { plainFinding } from './plain-findings.ts'
 
 /** Timeout of the whole response. Longer than the gateway ever takes. */
-export const TIMEOUT_MS = 10_000
+const TIMEOUT_MS = 10_000
 /** The same for a call that waits for the bound of revocations, which is at most 60 s. */
 export const WAITING_TIMEOUT_MS = 75_000
 /** Replaces the gateway's own detail, which refers to the schema of a route. */

@@ -30,7 +30,7 @@ export const isShed = (status: number, body: string): boolean =>
 export const ORDERS_PATH = '/orders?limit=20'
 const ORDER = '{"item":"lamp","quantity":2,"position":[120.5,-40,3.25]}'
 
-export const COMMON_HEADERS: Readonly<Record<string, string>> = {
+const COMMON_HEADERS: Readonly<Record<string, string>> = {
   accept: 'application/json',
   'user-agent': 'portcullis-bench',
   'cf-connecting-ip': EXEMPT_ADDRESS,

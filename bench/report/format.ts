@@ -30,7 +30,7 @@ export function numberText(value: number): string {
 }
 
 /** Formats a number with its unit, such as `14,207/s` or `1.31 ms`. */
-export function quantity(value: number, unit: Unit): string {
+function quantity(value: number, unit: Unit): string {
   return `${numberText(value)}${SUFFIXES[unit]}`
 }
 

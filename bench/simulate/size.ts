@@ -35,7 +35,7 @@ export interface FleetSize {
 }
 
 /** Returns the commands a second at each lane of the fleet, without reads of the feed. */
-export function commandsByLane(options: FleetOptions, counts: FleetCounts): readonly number[] {
+function commandsByLane(options: FleetOptions, counts: FleetCounts): readonly number[] {
   const byLane = Array.from({ length: options.lanes }, () => 0)
   const add = (value: string, commands: number) => {
     const lane = laneIndex(value, options.lanes)

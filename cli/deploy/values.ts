@@ -34,7 +34,7 @@ const UNKNOWN: Values = {
 }
 
 /** Returns the file with the values of an environment that is read if no other is named. */
-export const valuesFile = (folder: string, environment: string): string =>
+const valuesFile = (folder: string, environment: string): string =>
   join(folder, STATE_FOLDER, `${environment}.env`)
 
 /**

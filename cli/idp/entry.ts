@@ -116,7 +116,7 @@ function nearest(issuer: string, entries: readonly Entry[]) {
 const AUDIENCE = 'AUDIENCE'
 
 /** Composes an entry: the preset of the provider, and the audience of the token. */
-export function newFields(
+function newFields(
   issuer: string,
   payload: Fields,
   options: IdpDoctorOptions,

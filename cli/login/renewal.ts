@@ -8,7 +8,7 @@ import { alone, type Login, loginFor, saveLogin } from './store.ts'
 const RENEW_MS = 30_000
 const EXPIRED = 'the login has expired; run: portcullis login'
 
-export const isFresh = ({ expiresAtMs }: Login): boolean =>
+const isFresh = ({ expiresAtMs }: Login): boolean =>
   expiresAtMs === undefined || Date.now() < expiresAtMs - RENEW_MS
 
 /** Returns an access token for the gateway. Throws a `Failure` if the person must log in again. */

@@ -34,7 +34,7 @@ const LOCK_MS = 15_000
 const POLL_MS = 50
 
 /** Returns the folder: `portcullis` in `XDG_CONFIG_HOME`, or `~/.config`; on Windows in `APPDATA`. */
-export function configFolder(env: NodeJS.ProcessEnv = process.env): string {
+function configFolder(env: NodeJS.ProcessEnv = process.env): string {
   const base =
     process.platform === 'win32' && env.APPDATA
       ? env.APPDATA

@@ -36,7 +36,7 @@ const MAX_BYTES = 104_857_600
 const TIMEOUT_MS = 30_000
 const MAX_REFERENCES = 50
 
-export const isUrl = (source: string): boolean => /^https?:\/\//i.test(source)
+const isUrl = (source: string): boolean => /^https?:\/\//i.test(source)
 
 /**
  * Loads a document from a file or URL. Throws a usage failure if it is not OpenAPI 3.0 to 3.2. A

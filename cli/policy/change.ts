@@ -22,7 +22,7 @@ export function list(names: readonly string[]): string {
 }
 
 /** Returns the value as JSON. Maps count by their entries, and functions by their source. */
-export function textOf(value: unknown): string {
+function textOf(value: unknown): string {
   const text = JSON.stringify(value, (_, part: unknown) => {
     if (part instanceof Map) return [...part]
     if (part instanceof RegExp) return String(part)

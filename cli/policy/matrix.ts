@@ -43,8 +43,8 @@ export const loginColumns = ({ rows }: Pick<Matrix, 'rows'>): readonly LoginColu
 export const headingOf = (column: LoginColumn): string =>
   column.charAt(0).toUpperCase() + column.slice(1)
 
-export const ANONYMOUS = 'anonymous'
-export const NO_ROLE = 'no role'
+const ANONYMOUS = 'anonymous'
+const NO_ROLE = 'no role'
 
 /** Returns the caller that has these roles, and no scope. */
 export const roleCaller = (roles: readonly string[]): Principal => ({

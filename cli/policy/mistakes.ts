@@ -5,7 +5,7 @@ import { didYouMean } from '../../src/suggestions/did-you-mean.ts'
 import { policySchema } from '../../src/validators/policy.ts'
 import type { Finding } from './finding.ts'
 
-export const INVALID = 'invalid-policy'
+const INVALID = 'invalid-policy'
 
 /** Returns one finding for each mistake. */
 export const findingsOf = (mistakes: readonly Mistake[]): Finding[] =>

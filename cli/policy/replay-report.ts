@@ -4,13 +4,13 @@ import type { Grants, Prediction } from './replay-decide.ts'
 import type { ReplayedEvent } from './replay-input.ts'
 
 /** What a replay decides again. */
-export const REPLAYED_STAGES = [
+const REPLAYED_STAGES = [
   'the route table: host, path and method (404, 405), and look-alikes in case or trailing slash',
   'whether a credential is required',
   'the permission of the route, by roles and scopes',
 ] as const
 /** What an event has no data for. */
-export const NOT_REPLAYED_STAGES = [
+const NOT_REPLAYED_STAGES = [
   'limits, plans, bans and the throttle',
   'tokens, revocations, audiences and proofs of possession (DPoP)',
   'relations, unless both policies require the same one',

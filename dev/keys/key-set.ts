@@ -16,12 +16,12 @@ export const DEFAULT_SIGNING_ALGORITHM: SigningAlgorithm = 'ES256'
  * Time between the rotation and the first use of the new key: 5 minutes for the deployment, and 5
  * for cached copies of `/.well-known/jwks.json`.
  */
-export const PUBLISHED_BEFORE_USE_SECONDS = 600
+const PUBLISHED_BEFORE_USE_SECONDS = 600
 /**
  * How long the previous keys verify afterwards: the maximum lifetime of an access token, and 5
  * minutes.
  */
-export const VERIFIED_AFTER_USE_SECONDS = 3_600 + 300
+const VERIFIED_AFTER_USE_SECONDS = 3_600 + 300
 
 /** Generates a private key (RSA with 2048 bits). Its `kid` is its thumbprint (RFC 7638). */
 export async function generateSigningKey(alg: SigningAlgorithm): Promise<SigningJwk> {
@@ -85,6 +85,6 @@ export function factsOf(keys: readonly SigningJwk[], nowMs: number): readonly Ke
 }
 
 /** Formats whole seconds since the epoch as RFC 3339. */
-export function timeOf(seconds: number): string {
+function timeOf(seconds: number): string {
   return new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')
 }

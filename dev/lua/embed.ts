@@ -13,7 +13,7 @@ import { basename, dirname, join, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 /** The name of the generated module in each folder. */
-export const GENERATED = 'scripts.generated.ts'
+const GENERATED = 'scripts.generated.ts'
 const HEADER =
   '/** Generated from the `.lua` files of this folder by `npm run lua`. Do not edit. */\n'
 

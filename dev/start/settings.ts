@@ -9,10 +9,10 @@ export { ROOT }
 
 /** Loopback by address, because `localhost` may resolve to `::1` first. */
 export const HOST = '127.0.0.1'
-export const DEFAULT_PORT = 8787
+const DEFAULT_PORT = 8787
 
 /** The environment variables, for the help of both commands. */
-export const ENVIRONMENT_HELP = `Environment, all optional:
+const ENVIRONMENT_HELP = `Environment, all optional:
   PORT                      port of the gateway (default: ${DEFAULT_PORT})
   REDIS_URL                 a Redis to use, redis://host:port (default: redis-server from the PATH,
                             else an embedded one)

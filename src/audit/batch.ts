@@ -9,9 +9,9 @@ import { utf8Length } from './truncate.ts'
 /** How long the request that opens a batch keeps it open for other requests. */
 export const BATCH_OPEN_MS = 50
 /** If an open batch is older, the platform has ended the request that opened it. */
-export const BATCH_LEASE_MS = 250
+const BATCH_LEASE_MS = 250
 /** If a batch is being sent for longer, the platform has ended the request that sends it. */
-export const SENDING_LEASE_MS = 20_000
+const SENDING_LEASE_MS = 20_000
 /** Limit of `sendBatch` of Cloudflare Queues. */
 export const MAX_BATCH_MESSAGES = 100
 /** `sendBatch` accepts 256 KB, including its own metadata (about 100 bytes for each message). */

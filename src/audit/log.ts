@@ -90,7 +90,7 @@ export const chainQuerySchema = z.strictObject({
 })
 
 /** A block of the chain, as the API and exported files have it. */
-export const blockSchema = z.strictObject({
+const blockSchema = z.strictObject({
   first_seq: integer(),
   last_seq: integer(),
   previous_hash: z.string(),

@@ -5,9 +5,9 @@ import type { AuditEvent, AuditSink } from './event.ts'
  * Far below the limit of a queue message (128 KB), so that a caller cannot fill batches with long
  * names. Far above a normal event (about 700 bytes).
  */
-export const MAX_EVENT_BYTES = 8_192
+const MAX_EVENT_BYTES = 8_192
 /** An operator's change names up to a hundred relation tuples, and none may be truncated. */
-export const MAX_CHANGE_EVENT_BYTES = 32_768
+const MAX_CHANGE_EVENT_BYTES = 32_768
 
 /** Maximum characters of a field, tried in order. A list keeps a sixteenth as many entries. */
 const CAPS = [512, 128, 32] as const

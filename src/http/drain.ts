@@ -1,7 +1,7 @@
 /** Reads the rest of a request body after the request was refused. */
 
 /** Clients and proxies have usually sent no more than this when the refusal reaches them. */
-export const DRAIN_BYTES = 16_777_216
+const DRAIN_BYTES = 16_777_216
 const DRAIN_MS = 1_000
 
 /** Large reads need few calls from JavaScript. Reads of 4 KB would cost four times as much. */

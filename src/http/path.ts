@@ -2,7 +2,7 @@
 import type { PathCheck } from '../problems/checks.ts'
 
 /** In characters. Servers commonly limit the request line to 8 KB. */
-export const MAX_PATH_LENGTH = 8_192
+const MAX_PATH_LENGTH = 8_192
 
 /** Unreserved characters and single slashes (RFC 3986 section 2.3). Most paths match. */
 const PLAIN = /^(?:\/[A-Za-z0-9_~.-]+)+\/?$|^\/$/

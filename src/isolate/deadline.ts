@@ -6,9 +6,9 @@ const STEPS = 5
 /** After a timer that fired late, the next step is this many times shorter. */
 const FINER = 5
 /** After so many responses to earlier calls, a call counts as queued at the dependency. */
-export const QUEUE_CALLS = 8
+const QUEUE_CALLS = 8
 /** Longest wait of a queued call, milliseconds, unless its deadline is longer. */
-export const LONGEST_QUEUE_MS = 1_500
+const LONGEST_QUEUE_MS = 1_500
 /** The platform may end a request without ending its call. A call this old is dropped from the count. */
 const FORGOTTEN_AFTER_MS = 60_000
 

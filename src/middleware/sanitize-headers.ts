@@ -8,7 +8,7 @@ import { createMiddleware } from './create-middleware.ts'
 import { receivedHeaders } from './request-headers.ts'
 
 /** Far above what any client sends. Each header uses resources of the origin. */
-export const MAX_HEADERS = 500
+const MAX_HEADERS = 500
 /** Colon, space, CR and LF of a header line. */
 const LINE_OVERHEAD_BYTES = 4
 

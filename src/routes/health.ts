@@ -29,7 +29,7 @@ export interface HealthOptions {
 /** Anyone may call `readyz`, outside load shedding: repeated calls must not cost more. */
 const READINESS_MEMORY_MS = 1_000
 /** A check that takes longer has failed. */
-export const CHECK_TIMEOUT_MS = 5_000
+const CHECK_TIMEOUT_MS = 5_000
 /** After this time, the request that runs the checks counts as dead. */
 const LEASE_MS = CHECK_TIMEOUT_MS + 500
 const RETRY_AFTER_SECONDS = 5

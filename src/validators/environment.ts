@@ -151,8 +151,7 @@ export const needsOrigin = requires(
 export const isOriginVariable = (name: string): boolean => name.startsWith('ORIGIN_URL_')
 
 /** Reports whether a variable belongs to the gateway's own credentials at an origin. */
-export const isCredentialVariable = (name: string): boolean =>
-  /^ORIGIN_(?:SECRET|TOKEN_URL)_/.test(name)
+const isCredentialVariable = (name: string): boolean => /^ORIGIN_(?:SECRET|TOKEN_URL)_/.test(name)
 
 /** Reports whether a policy names the variable, and not the gateway. */
 export const isNamedByPolicy = (name: string): boolean =>

@@ -1,13 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import {
-  BATCH_LEASE_MS,
   createBatches,
   MAX_BATCH_BYTES,
   MAX_BATCH_MESSAGES,
   MAX_PENDING_BYTES,
   NO_DUTY,
-  SENDING_LEASE_MS,
 } from '../../src/audit/batch.ts'
+
+const SENDING_LEASE_MS = 20_000
+const BATCH_LEASE_MS = 250
 
 const T0 = 1_000_000
 

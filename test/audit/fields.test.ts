@@ -5,11 +5,13 @@ import { forgetting } from '../../src/audit/erasure.ts'
 import { type AuditEvent, auditEventSchema } from '../../src/audit/event.ts'
 import { CALLER, erased } from '../../src/audit/personal.ts'
 import { eventOfRow } from '../../src/audit/sql/audit-row.ts'
-import { MAX_EVENT_BYTES, serializeEvent, utf8Length } from '../../src/audit/truncate.ts'
+import { serializeEvent, utf8Length } from '../../src/audit/truncate.ts'
 import { audit } from '../../src/middleware/audit.ts'
 import { recordField } from '../../src/middleware/context.ts'
 import { committed, rowOf } from './earlier-rows.ts'
 import { anEvent } from './event.ts'
+
+const MAX_EVENT_BYTES = 8_192
 
 async function eventWith(fields: readonly (readonly [string, string])[]): Promise<AuditEvent> {
   const events: AuditEvent[] = []

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { auditQuerySchema } from '../../src/audit/log.ts'
 import { createAuditLog } from '../../src/audit/sql/audit-events.ts'
-import { QUERY_TIMEOUT_MS } from '../../src/audit/sql/schema.ts'
+
+const QUERY_TIMEOUT_MS = 5_000
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

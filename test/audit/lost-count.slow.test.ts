@@ -1,16 +1,15 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { seededRandom } from '../../dev/fault-proxy/random.ts'
-import {
-  createAuditQueue,
-  DRAIN_INTERVAL_MS,
-  QUEUE_COOL_DOWN_MS,
-} from '../../src/audit/queue/audit-queue.ts'
+import { createAuditQueue } from '../../src/audit/queue/audit-queue.ts'
 import { createAuditOverflow } from '../../src/audit/redis/overflow.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'
 import { type LossyRedis, startLossyRedis } from './lossy-redis.ts'
+
+const DRAIN_INTERVAL_MS = 30_000
+const QUEUE_COOL_DOWN_MS = 5_000
 
 vi.setConfig({ testTimeout: 60_000 })
 

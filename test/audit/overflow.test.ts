@@ -2,7 +2,6 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { auditEventSchema } from '../../src/audit/event.ts'
 import type { AuditOverflow } from '../../src/audit/overflow.ts'
 import {
-  BATCH_TTL_SECONDS,
   createAuditOverflow,
   createOverflowRedaction,
   OVERFLOW_TTL_SECONDS,
@@ -12,6 +11,8 @@ import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'
+
+const BATCH_TTL_SECONDS = 60
 
 /** Both kinds, because the embedded Redis is what most users see first. */
 for (const kind of ['auto', 'embedded'] as const) {

@@ -1,11 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { MAX_BATCH_BYTES } from '../../src/audit/batch.ts'
-import {
-  type AuditQueueOptions,
-  createAuditQueue,
-  DRAIN_INTERVAL_MS,
-  QUEUE_COOL_DOWN_MS,
-} from '../../src/audit/queue/audit-queue.ts'
+import { type AuditQueueOptions, createAuditQueue } from '../../src/audit/queue/audit-queue.ts'
 import { createAuditOverflow } from '../../src/audit/redis/overflow.ts'
 import { newAuditTally } from '../../src/isolate/tally.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
@@ -13,6 +8,9 @@ import { createRedisRest } from '../../src/redis/rest.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'
 import { type LossyRedis, startLossyRedis } from './lossy-redis.ts'
+
+const DRAIN_INTERVAL_MS = 30_000
+const QUEUE_COOL_DOWN_MS = 5_000
 
 let redis: TestRedis
 beforeAll(async () => {

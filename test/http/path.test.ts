@@ -1,10 +1,12 @@
 import { Hono } from 'hono'
 import { describe, expect, test } from 'vitest'
 import { Denied } from '../../src/errors.ts'
-import { ambiguity, MAX_PATH_LENGTH, pathOf, targetOf } from '../../src/http/path.ts'
+import { ambiguity, pathOf, targetOf } from '../../src/http/path.ts'
 import { listReadings } from '../../src/http/path-reading.ts'
 import { canonicalPath } from '../../src/middleware/canonical-path.ts'
 import { refuseLookAlikes } from '../../src/middleware/refuse-look-alikes.ts'
+
+const MAX_PATH_LENGTH = 8_192
 
 const REFUSED: readonly (readonly [path: string, check: string])[] = [
   ['', 'not_absolute'],

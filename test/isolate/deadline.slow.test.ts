@@ -1,8 +1,10 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { createDeadlines, LONGEST_QUEUE_MS, QUEUE_CALLS } from '../../src/isolate/deadline.ts'
+import { createDeadlines } from '../../src/isolate/deadline.ts'
 import { type EventLoop, installEventLoop } from './event-loop.ts'
 
+const LONGEST_QUEUE_MS = 1_500
+const QUEUE_CALLS = 8
 const MS = 250
 
 const startDeadline = (ms: number) => createDeadlines(ms).start()

@@ -7,11 +7,12 @@ import { parseEnv } from 'node:util'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
-import { DEFAULT_GRACE_MS } from '../../src/runtimes/node/serve.ts'
 import { ROOT } from '../harness/process.ts'
 import { directTo, hasRedisServer, startRealServer } from '../harness/resp-server.ts'
 import { checkEnvironment } from './environment.ts'
 import { instructionsOf } from './image.ts'
+
+const DEFAULT_GRACE_MS = 10_000
 
 interface Service {
   readonly image?: string

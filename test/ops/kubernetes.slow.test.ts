@@ -5,10 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { DEFAULT_GRACE_MS } from '../../src/runtimes/node/serve.ts'
 import { ROOT } from '../harness/process.ts'
 import { checkEnvironment } from './environment.ts'
 import { instructionsOf } from './image.ts'
+
+const DEFAULT_GRACE_MS = 10_000
 
 const read = (path: string) => readFileSync(join(ROOT, 'ops', path), 'utf8')
 const manifest = (name: string) => parse(read(`kubernetes/${name}`))

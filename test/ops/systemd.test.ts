@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { afterAll, describe, expect, test } from 'vitest'
-import { DEFAULT_GRACE_MS } from '../../src/runtimes/node/serve.ts'
 import { isInstalled, ROOT } from '../harness/process.ts'
 import { checkEnvironment } from './environment.ts'
 import { instructionsOf } from './image.ts'
 
+const DEFAULT_GRACE_MS = 10_000
 const NAME = 'portcullis@.service'
 /** Of ten. Node needs the network, and memory that is writable and executable. */
 const MAX_EXPOSURE = 1.5

@@ -31,7 +31,7 @@ import { limitBody } from '../../src/middleware/limit-body.ts'
 import { problemHandler } from '../../src/middleware/problem-handler.ts'
 import { readmit } from '../../src/middleware/readmit.ts'
 import { requestId } from '../../src/middleware/request-id.ts'
-import { MAX_HEADERS, sanitizeHeaders } from '../../src/middleware/sanitize-headers.ts'
+import { sanitizeHeaders } from '../../src/middleware/sanitize-headers.ts'
 import { shedLoad } from '../../src/middleware/shed-load.ts'
 import { throttle } from '../../src/middleware/throttle.ts'
 import { validate } from '../../src/middleware/validate.ts'
@@ -43,6 +43,8 @@ import { ADDRESS, nowSeconds, principal } from '../access/admission/callers.ts'
 import { ath, createProver, GATEWAY, verifierOf } from '../access/tokens/prover.ts'
 import { createSigner, issuerOf, NOW_MS } from '../access/tokens/signer.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+
+const MAX_HEADERS = 500
 
 /** Sends a request through the stages to a handler, without an error handler of ours. */
 async function responseOf(

@@ -4,9 +4,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { GENERATED, readLuaFiles, withoutSpaces } from '../../dev/lua/embed.ts'
+import { readLuaFiles, withoutSpaces } from '../../dev/lua/embed.ts'
 import { isInstalled, ROOT } from '../harness/process.ts'
 import { filesBelow } from './import-graph.ts'
+
+const GENERATED = 'scripts.generated.ts'
 
 const files = readLuaFiles(join(ROOT, 'src'))
 const luac = ['luac5.1', 'luac'].find(isInstalled)

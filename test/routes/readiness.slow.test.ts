@@ -3,13 +3,14 @@ import { request as httpRequest } from 'node:http'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createSharedReading } from '../../src/isolate/shared-reading.ts'
 import { sleep } from '../../src/isolate/timers.ts'
-import { CHECK_TIMEOUT_MS, healthRoutes } from '../../src/routes/health.ts'
+import { healthRoutes } from '../../src/routes/health.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { createKey } from '../harness/issuer.ts'
 import { redisVars } from '../harness/redis.ts'
 import { type Running, startWorkerd } from '../origin/workerd.ts'
 import { type FaultyRest, hanging, startFaultyRest } from '../rows/faulty-rest.ts'
 
+const CHECK_TIMEOUT_MS = 5_000
 const AT_ONCE = 200
 /** Shorter than the deadline of a check, longer than a busy machine needs to send its requests. */
 const REDIS_TIMEOUT_MS = 3_000

@@ -35,7 +35,7 @@ const isInt32 = (value: unknown): boolean =>
   typeof value === 'number' && value >= MIN_INT32 && value <= MAX_INT32
 
 /** Returns a keyword that is a number. Notes another value. */
-export function numberIn(
+function numberIn(
   { notes }: SchemaContext,
   schema: JsonObject,
   keyword: string,

@@ -12,7 +12,7 @@ import type { FailureLimit } from './definition.ts'
 /** At about 200 bytes an entry, 2 MB. */
 const MAX_ADDRESSES = 10_000
 /** So that bad credentials from 10,000 addresses do not cause as many calls at once. */
-export const MAX_FAILURE_WRITES_PER_SECOND = 100
+const MAX_FAILURE_WRITES_PER_SECOND = 100
 /** Checks that may always run at once, so that valid callers are served if few failures are left. */
 export const MIN_CHECKS_AT_ONCE = 4
 /** A check counts for 7 to 8 slots: the platform may have ended its request without notice. */

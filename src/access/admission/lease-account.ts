@@ -7,7 +7,7 @@ import type { LimitRule } from './limit.ts'
  * isolate does not advance while it computes, so this much may pass between reading the clock and
  * admitting a request. The margin must also cover a clock that is set back or runs slow.
  */
-export const LEASE_MARGIN_MS = 100
+const LEASE_MARGIN_MS = 100
 /** A window with fewer requests than this in the life of a lease gets no lease. */
 const MIN_USES = 4
 /** How much to hold, as a multiple of the use in the life of a lease. */

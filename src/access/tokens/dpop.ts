@@ -60,7 +60,7 @@ export interface DpopVerifierOptions {
 }
 
 /** A proof arrives within milliseconds. The minute is for clients with a late clock. */
-export const MAX_PROOF_AGE_SECONDS = 60
+const MAX_PROOF_AGE_SECONDS = 60
 /** For clients with a clock that is ahead (FAPI 2.0 section 5.3.2.1). */
 const MAX_PROOF_AHEAD_SECONDS = 10
 /** The largest difference between the clocks of two gateways. */

@@ -48,7 +48,7 @@ const textOf = (value: unknown): string | undefined =>
  * `iat` never takes its place: it is the time of the token, and an issuer issues a new token for an old
  * login.
  */
-export function readAuthTime(
+function readAuthTime(
   payload: Payload,
   nowSeconds: number,
   clockTolerance: number,

@@ -17,9 +17,9 @@ const RETRY_DELAY_MS = 100
 /** Between attempts of a batch that no store accepts, while `keepsTrying` returns true. */
 const PATIENCE_DELAY_MS = 1_000
 /** After a failure, batches go directly to the overflow. The next batch then probes the queue. */
-export const QUEUE_COOL_DOWN_MS = 5_000
+const QUEUE_COOL_DOWN_MS = 5_000
 /** How often an isolate checks the overflow for events of other isolates. */
-export const DRAIN_INTERVAL_MS = 30_000
+const DRAIN_INTERVAL_MS = 30_000
 const LOG_INTERVAL_MS = 60_000
 
 /** The part of a Queue binding that is used. Bodies are the events as JSON, sent as text. */

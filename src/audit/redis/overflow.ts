@@ -13,7 +13,7 @@ const MAX_OVERFLOW_EVENTS = 10_000
 /** 7 days: longer than any outage that stays unnoticed. */
 export const OVERFLOW_TTL_SECONDS = 604_800
 /** How long a stored batch is recognized. A retry follows within seconds. */
-export const BATCH_TTL_SECONDS = 60
+const BATCH_TTL_SECONDS = 60
 /** Events that a redaction reads at once: usually 0.08 MB, at most 0.8 MB without changes. */
 const PAGE_EVENTS = 100
 

@@ -119,7 +119,7 @@ export const within = <Value>(work: Promise<Value>): Promise<Value> =>
   withDeadline(work, D1_TIMEOUT_MS)
 
 /** With an index a page takes milliseconds; a filter without one may read the whole trail. */
-export const QUERY_TIMEOUT_MS = 5_000
+const QUERY_TIMEOUT_MS = 5_000
 
 /**
  * Settles as `work` of the gateway does. Returns `whenMissing` if the database lacks a table or a

@@ -54,7 +54,7 @@ function fieldOf(field: FormField, id: string): Markup {
 }
 
 /** Renders an option of a select. The empty value is shown as `any`. */
-export const optionOf = (option: string, selected: string): Markup =>
+const optionOf = (option: string, selected: string): Markup =>
   html`<option value="${option}"${option === selected ? raw(' selected') : ''}>${option || 'any'}</option>`
 
 const REASON: FormField = { name: 'reason', label: 'Reason, for the audit trail' }

@@ -13,9 +13,9 @@ import { type Described, readDescribed } from './described-request.ts'
 import type { Form } from './schema.ts'
 
 /** The status of a decision, for proxies that pass on few statuses. */
-export const STATUS_HEADER = 'X-Portcullis-Status'
+const STATUS_HEADER = 'X-Portcullis-Status'
 /** Names what the gateway could not decide. */
-export const UNDECIDED_HEADER = 'X-Portcullis-Undecided'
+const UNDECIDED_HEADER = 'X-Portcullis-Undecided'
 
 const PASSED_ON = ['x-request-id', 'traceparent', 'tracestate']
 /** Of a response that allows. The others describe a response of the origin. */

@@ -44,9 +44,9 @@ const MAX_CALLS = 100
 /** A call counts for 7 to 8 slots, unless it ends before. */
 const CALL_SLOT_MS = 500
 /** How long a refused token is refused again without a call. */
-export const REFUSED_MS = 10_000
+const REFUSED_MS = 10_000
 /** How long a token that the issuer did not decide about is 503 again without a call. */
-export const UNDECIDED_MS = 3_000
+const UNDECIDED_MS = 3_000
 const MAX_REFUSED_BYTES = 2 * 1024 * 1024
 /** Size of an entry without its token. */
 const REFUSED_ENTRY_BYTES = 512

@@ -19,11 +19,11 @@ export interface SpanExporter {
 }
 
 /** How long the first request collects the spans of other requests. */
-export const GATHER_MS = 2_000
+const GATHER_MS = 2_000
 /** If this time passes, the platform has ended the request that was collecting. */
 const LEASE_MS = GATHER_MS + 8_000
 /** Maximum number of spans in one call and in the memory of an isolate: about 300 KB. */
-export const MAX_SPANS = 512
+const MAX_SPANS = 512
 const EXPORT_TIMEOUT_MS = 5_000
 /** How long the exporter makes no calls after the collector failed. */
 export const COOL_DOWN_MS = 10_000

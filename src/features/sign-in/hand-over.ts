@@ -22,7 +22,7 @@ import {
 import type { HandOver, SessionStore } from './session-store.ts'
 
 /** A redirect needs no longer. */
-export const HAND_OVER_SECONDS = 60
+const HAND_OVER_SECONDS = 60
 
 const BYTES = 32
 /** base64url of 32 bytes, canonical. */

@@ -25,7 +25,7 @@ import { setErrorOf, signalRefused } from './refused.ts'
 import { SECURITY_EVENT_TYPE } from './security-event.ts'
 import type { Transmitter } from './transmitter.ts'
 
-export const EVENTS_PATH = '/-/signals/events'
+const EVENTS_PATH = '/-/signals/events'
 
 type Environment = { Variables: GatewayVariables }
 

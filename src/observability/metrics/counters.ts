@@ -6,7 +6,7 @@ export type Counters = ReturnType<typeof createCounters>
 /** Number of places of a histogram: its buckets, the bucket without a bound, and the sum. */
 const HISTOGRAM_PLACES = BUCKETS_MS.length + 2
 /** More than a policy of some hundred routes needs. At 200 bytes each, a megabyte. */
-export const MAX_SERIES = 5_000
+const MAX_SERIES = 5_000
 
 /** Returns the name of a series in the totals: JSON of the metric's name and the label values. */
 export const seriesName = (metric: string, labels: readonly string[], part?: string): string =>

@@ -12,7 +12,7 @@ export interface PolicyVersion {
 const ISOLATES = 'portcullis_policy_isolates'
 const LOADED = 'portcullis_policy_loaded_timestamp_seconds'
 
-export const POLICY_METRICS: Readonly<Record<string, Metric>> = {
+const POLICY_METRICS: Readonly<Record<string, Metric>> = {
   [ISOLATES]: {
     kind: 'gauge',
     labels: ['digest'],

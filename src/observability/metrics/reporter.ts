@@ -15,7 +15,7 @@ export interface ReporterOptions {
 }
 
 /** Interval between two reports of an isolate with new counts, in milliseconds. */
-export const REPORT_INTERVAL_MS = 10_000
+const REPORT_INTERVAL_MS = 10_000
 /** If this time passes, the platform has ended the request that was going to report. */
 const LEASE_MS = REPORT_INTERVAL_MS + 5_000
 /** Maximum age of a report in milliseconds. Redis could count an older one twice. */

@@ -15,7 +15,7 @@ export interface PolicyChange {
 }
 
 /** With the other fields, an event has at most 16. */
-export const MAX_CHANGES = 12
+const MAX_CHANGES = 12
 const MAX_FIELD_CHARS = 256
 
 /** Returns the event. `before` is the digest of the policy that was replaced. */

@@ -75,7 +75,7 @@ export interface Server {
 
 const DEFAULT_PORT = 8_787
 const DEFAULT_HOST = '127.0.0.1'
-export const DEFAULT_GRACE_MS = 10_000
+const DEFAULT_GRACE_MS = 10_000
 
 /** Limits of time and size. Slow clients are cut; an upload may take as long as `requestTimeout`. */
 export const LIMITS = {

@@ -1,9 +1,10 @@
 /** What an isolate may spend of its leases, when it requests more, and what it returns. */
 import { describe, expect, test } from 'vitest'
-import { LEASE_MARGIN_MS, LeaseAccount } from '../../../src/access/admission/lease-account.ts'
+import { LeaseAccount } from '../../../src/access/admission/lease-account.ts'
 import { createLeaseBook } from '../../../src/access/admission/lease-book.ts'
 import { limitOf } from './callers.ts'
 
+const LEASE_MARGIN_MS = 100
 const TTL_MS = 1_000
 const WINDOW_SECONDS = 60
 const WINDOW_MS = WINDOW_SECONDS * 1_000

@@ -4,9 +4,11 @@
  * own code; the window is its specification.
  */
 import type { LeaseRequest } from '../../../src/access/admission/lease.ts'
-import { LEASE_MARGIN_MS, LeaseAccount } from '../../../src/access/admission/lease-account.ts'
+import { LeaseAccount } from '../../../src/access/admission/lease-account.ts'
 import { createModel, type ModelOptions } from './exact-model.ts'
 import type { Outcome } from './schedules.ts'
+
+const LEASE_MARGIN_MS = 100
 
 /** What happens to a call. A renewal is sent once, so that `repeated` means `lost` for it. */
 export type Fate = 'answered' | 'unsent' | 'lost' | 'repeated'

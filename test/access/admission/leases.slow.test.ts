@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { addressBanKey } from '../../../src/access/abuse/ban.ts'
 import { type Admission, createAdmission } from '../../../src/access/admission/admission.ts'
-import { LEASE_MARGIN_MS } from '../../../src/access/admission/lease-account.ts'
 import type { LimitRequest, LimitRule } from '../../../src/access/admission/limit.ts'
 import { newLocalTally } from '../../../src/access/admission/local-admission.ts'
 import {
@@ -19,6 +18,8 @@ import { createRedisRest } from '../../../src/redis/rest.ts'
 import { NEVER } from '../../harness/never.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { ADDRESS, limitOf, nowSeconds, principal, takenOf } from './callers.ts'
+
+const LEASE_MARGIN_MS = 100
 
 const LEASE = { max: 1_000, ttlMs: 1_000 }
 const BOUND_MS = 1_000

@@ -6,7 +6,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import {
   type AuthenticationFailures,
   createAuthenticationFailures,
-  MAX_FAILURE_WRITES_PER_SECOND,
   MIN_CHECKS_AT_ONCE,
   type RunningCheck,
 } from '../../../src/access/abuse/authentication-failures.ts'
@@ -34,6 +33,8 @@ import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { ath, createProver } from '../tokens/prover.ts'
 import { createSigner, encode, goodClaims, ISSUER, issuerOf } from '../tokens/signer.ts'
 import { GATEWAY, nowSeconds, recordOf, stored } from './callers.ts'
+
+const MAX_FAILURE_WRITES_PER_SECOND = 100
 
 const { limit, windowSeconds } = DEFAULT_FAILURES
 const BAD = '203.0.113.7'

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { MAX_PROOF_AGE_SECONDS, PROOF_REPLAY_TTL_SECONDS } from '../../../src/access/tokens/dpop.ts'
+import { PROOF_REPLAY_TTL_SECONDS } from '../../../src/access/tokens/dpop.ts'
 import { DPOP_ALGORITHMS } from '../../../src/crypto/dpop-algorithms.ts'
 import { Misconfigured } from '../../../src/errors.ts'
 import {
@@ -14,6 +14,8 @@ import {
   verifierOf,
 } from './prover.ts'
 import { createSigner, encode, NOW_MS, NOW_SECONDS } from './signer.ts'
+
+const MAX_PROOF_AGE_SECONDS = 60
 
 const prover = await createProver()
 const verifier = verifierOf()

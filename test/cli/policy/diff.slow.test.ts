@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { markdownOf } from '../../../cli/policy/compare.ts'
 import { diffPolicies } from '../../../cli/policy/diff.ts'
-import { ANONYMOUS, matrixOf, NO_ROLE } from '../../../cli/policy/matrix.ts'
+import { matrixOf } from '../../../cli/policy/matrix.ts'
 import { Misconfigured } from '../../../src/errors.ts'
 import { authorizationCode } from '../../../src/features/authorization-code/index.ts'
 import { authorizationServer } from '../../../src/features/authorization-server/index.ts'
@@ -15,6 +15,9 @@ import { signIn } from '../../../src/features/sign-in/index.ts'
 import type { PolicyDefinition, RouteDefinition } from '../../../src/policy/definition.ts'
 import { definePolicy, type Policy } from '../../../src/policy/policy.ts'
 import { policyTester } from '../../../src/testing/index.ts'
+
+const NO_ROLE = 'no role'
+const ANONYMOUS = 'anonymous'
 
 type Definition = PolicyDefinition<string, string>
 

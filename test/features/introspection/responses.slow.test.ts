@@ -2,7 +2,6 @@
 import { jwtVerify } from 'jose'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { introspection } from '../../../src/features/introspection/index.ts'
-import { REFUSED_MS, UNDECIDED_MS } from '../../../src/features/introspection/issuer-call.ts'
 import { createSigner } from '../../access/tokens/signer.ts'
 import { type ProviderGateway, startProviderGateway } from '../../identity-providers/gateway.ts'
 import {
@@ -15,6 +14,8 @@ import {
   startIntrospectionProvider,
 } from './provider.ts'
 
+const UNDECIDED_MS = 3_000
+const REFUSED_MS = 10_000
 const TOKEN = 'opaque-token'
 
 let provider: IntrospectionProvider

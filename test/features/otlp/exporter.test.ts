@@ -1,12 +1,10 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import {
-  COOL_DOWN_MS,
-  createSpanExporter,
-  GATHER_MS,
-  MAX_SPANS,
-} from '../../../src/features/otlp/exporter.ts'
+import { COOL_DOWN_MS, createSpanExporter } from '../../../src/features/otlp/exporter.ts'
 import type { Span } from '../../../src/features/otlp/span.ts'
 import { attributesOf, startCollector } from './collector.ts'
+
+const MAX_SPANS = 512
+const GATHER_MS = 2_000
 
 const span = (different: Partial<Span> = {}): Span => ({
   traceId: '4bf92f3577b34da6a3ce929d0e0e4736',

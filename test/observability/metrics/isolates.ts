@@ -4,12 +4,14 @@ import type { AuditEvent } from '../../../src/audit/event.ts'
 import { createCounters } from '../../../src/observability/metrics/counters.ts'
 import { exposition } from '../../../src/observability/metrics/exposition.ts'
 import { createMetricsStore } from '../../../src/observability/metrics/redis/metrics.ts'
-import { createReporter, REPORT_INTERVAL_MS } from '../../../src/observability/metrics/reporter.ts'
+import { createReporter } from '../../../src/observability/metrics/reporter.ts'
 import { createRequestCounter } from '../../../src/observability/metrics/request-metrics.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'
 import { anEvent } from '../../audit/event.ts'
 import { startHttpServer } from '../../harness/http-server.ts'
 import { startTestRedis } from '../../harness/redis.ts'
+
+const REPORT_INTERVAL_MS = 10_000
 
 /** The fate of a report: answered, applied without an answer, or not received. */
 export type Line = 'good' | 'answers lost' | 'cut'

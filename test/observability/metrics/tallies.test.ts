@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createAuditQueue, QUEUE_COOL_DOWN_MS } from '../../../src/audit/queue/audit-queue.ts'
+import { createAuditQueue } from '../../../src/audit/queue/audit-queue.ts'
 import { createAuditOverflow } from '../../../src/audit/redis/overflow.ts'
 import { newAuditTally, newTally } from '../../../src/isolate/tally.ts'
 import { createCounters, seriesName } from '../../../src/observability/metrics/counters.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'
 import { anEvent } from '../../audit/event.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
+
+const QUEUE_COOL_DOWN_MS = 5_000
 
 describe('counters of other features', () => {
   test('are reported by their increase, and not reported without an increase', () => {

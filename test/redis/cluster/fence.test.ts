@@ -1,11 +1,8 @@
 /** The fence with a clock of the test: when a master is believed. */
 import { expect, test } from 'vitest'
-import {
-  createFence,
-  SETTLE_MS,
-  SilentMaster,
-} from '../../../src/runtimes/node/redis/fence/fence.ts'
+import { createFence, SilentMaster } from '../../../src/runtimes/node/redis/fence/fence.ts'
 
+const SETTLE_MS = 150
 const FENCE_MS = 800
 
 /** A fence around a master that answers at once, at times that the test sets. */

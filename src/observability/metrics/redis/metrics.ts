@@ -10,7 +10,7 @@ const METRICS_TTL_SECONDS = 2_592_000
 /** TTL of the number of an isolate's last report. */
 const REPORT_TTL_SECONDS = 3_600
 /** Maximum number of series of all gateways together: about 1.5 MB. */
-export const MAX_TOTAL_SERIES = 10_000
+const MAX_TOTAL_SERIES = 10_000
 /** Three report intervals and some seconds. */
 const RECENT_MS = 35_000
 

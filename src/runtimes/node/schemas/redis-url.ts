@@ -42,7 +42,7 @@ const DEFAULT_LANES = 64
 const SENTINEL_LOGIN = ['sentinelUsername', 'sentinelPassword']
 
 /** What `REDIS_URL` may be, for messages. */
-export const REDIS_URL_FORMS =
+const REDIS_URL_FORMS =
   'must be redis://host:port, rediss://host:port, redis+sentinel://host:port/master or redis+cluster://host:port,host:port'
 
 /** Returns what is wrong with the URL, or undefined for a valid one. Never contains the URL. */

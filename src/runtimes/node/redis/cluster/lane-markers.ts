@@ -11,7 +11,7 @@ import type { ClusterNode } from './router.ts'
 import { readRedirection } from './slot-table.ts'
 
 /** The keys of lanes, or of the control lane, are gone. No reply of the master is used. */
-export class LostKeys extends Error {
+class LostKeys extends Error {
   override readonly name = 'LostKeys'
 }
 

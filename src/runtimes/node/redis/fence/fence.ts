@@ -7,7 +7,7 @@
  */
 
 /** The owners are asked so long after the first sign of life, so that they have heard of it too. */
-export const SETTLE_MS = 150
+const SETTLE_MS = 150
 
 /** The replies of a master that was silent are not used. */
 export class SilentMaster extends Error {

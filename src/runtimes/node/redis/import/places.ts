@@ -26,7 +26,7 @@ const OF_SUBJECTS = [subjectBan, observedSubjectBan, `${revokedBefore}subject:`]
 const HASHED = '~'
 
 /** Returns the text of a part of a key. Undefined: the part is only a hash of it. */
-export function textOfPart(part: string): string | undefined {
+function textOfPart(part: string): string | undefined {
   if (part.startsWith(HASHED)) return undefined
   try {
     return decodeURIComponent(part)
