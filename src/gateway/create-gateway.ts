@@ -10,7 +10,7 @@ import { canonicalPath } from '../middleware/canonical-path.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import type { GatewayVariables } from '../middleware/context.ts'
 import { drainOnRefusal } from '../middleware/drain-on-refusal.ts'
-import { inOrder, type StageWatch, stage, watched } from '../middleware/in-order.ts'
+import { inOrder, observed, type StageObserver, stage } from '../middleware/in-order.ts'
 import { inspect } from '../middleware/inspect.ts'
 import { leaveAuthorization } from '../middleware/leave-authorization.ts'
 import { createStreamWatch, watchHandlers, watchOwn } from '../middleware/open-stream.ts'
@@ -46,9 +46,13 @@ export type Gateway = Hono<{ Variables: GatewayVariables }>
  * Builds the gateway from its services and a checked policy. Requests that match no route of the
  * policy end with 404 or 405 and never reach an origin. HEAD is handled like GET.
  *
- * `watch` sees each stage of a request, to explain its decision. Default: none, at no cost.
+ * `observe` sees each stage of a request, to explain its decision. Default: none, at no cost.
  */
-export function createGateway(services: Services, policy: Policy, watch?: StageWatch): Gateway {
+export function createGateway(
+  services: Services,
+  policy: Policy,
+  observe?: StageObserver,
+): Gateway {
   const { admission, authorizer, auditSink, origin } = services
   const { assertions, relations: checker, publicUrl, sources, addressOf, upgrades } = services
   const { publicOriginOf, locateFor, openResponses, inFlight, now } = services
@@ -58,7 +62,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
   const { problemBaseUrl } = policy
   const onError = problemHandler({ publicUrl, problemBaseUrl, now })
   const compose = (stages: readonly MiddlewareHandler[]) =>
-    inOrder(watch === undefined ? stages : watched(stages, watch), onError)
+    inOrder(observe === undefined ? stages : observed(stages, observe), onError)
 
   const traces = contributions.find((each) => each.traces)?.traces
   const traced = traces === undefined ? [] : [traces.trace]

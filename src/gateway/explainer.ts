@@ -103,7 +103,7 @@ export function createExplainer({
         addressOf: () => address,
       },
       policy,
-      recorder.watch,
+      recorder.observe,
     )
     const sent = caller === undefined ? request : withCredential(request)
     await gateway.fetch(sent)

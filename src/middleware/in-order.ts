@@ -33,22 +33,22 @@ export function stage(
   return Object.assign(timedStage, { timed: { stage: name, middleware, describe } })
 }
 
-/** Returns a middleware that does what the middleware of a stage does, and watches it. */
-export type StageWatch = (
+/** Returns a middleware that does what the middleware of a stage does, and observes it. */
+export type StageObserver = (
   stage: string,
   middleware: MiddlewareHandler,
   describe?: DescribeStage,
 ) => MiddlewareHandler
 
 /** Replaces the middleware of each stage in a list. Other middlewares stay as they are. */
-export function watched(
+export function observed(
   middlewares: readonly MiddlewareHandler[],
-  watch: StageWatch,
+  observe: StageObserver,
 ): readonly MiddlewareHandler[] {
   return middlewares.map((each) => {
     const { timed } = each as Partial<Stage>
     if (timed === undefined) return each
-    return stage(timed.stage, watch(timed.stage, timed.middleware, timed.describe))
+    return stage(timed.stage, observe(timed.stage, timed.middleware, timed.describe))
   })
 }
 

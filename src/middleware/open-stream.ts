@@ -86,7 +86,7 @@ export function createStreamWatch(options: StreamWatchOptions): StreamWatch {
     if (principal === null) return undefined
     const query = readmission && c.get('portcullis.relation')?.query
     const relation = query === undefined || 'code' in query ? undefined : queryKey(query)
-    const stream = streams.watch({
+    const stream = streams.add({
       principal,
       address: clientAddressOf(c, 'proxy'),
       terms,

@@ -18,8 +18,8 @@ import {
 export type { OpenStream, StreamCaller, StreamTerms } from './watched-stream.ts'
 
 export interface OpenStreams {
-  /** Watches the stream of a request that is admitted now. */
-  watch(request: StreamRequest): OpenStream
+  /** Adds the stream of a request that is admitted now. */
+  add(request: StreamRequest): OpenStream
 }
 
 /** Why each caller is no longer admitted. Undefined: it is. */
@@ -236,7 +236,7 @@ export function createOpenStreams({
   }
 
   return {
-    watch: (request) => new WatchedStream(request, now(), { start, stop, now }),
+    add: (request) => new WatchedStream(request, now(), { start, stop, now }),
   }
 }
 

@@ -150,7 +150,7 @@ export function renewableTester(
   async function prepareExplanation() {
     const { services } = await ready()
     const recorder = createStageRecorder(policy)
-    return { gateway: createGateway(services, policy, recorder.watch), recorder }
+    return { gateway: createGateway(services, policy, recorder.observe), recorder }
   }
 
   function ready(): Promise<Prepared> {

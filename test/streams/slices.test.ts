@@ -21,7 +21,7 @@ function openStreams(
   const ended: number[] = []
   const opened = Array.from({ length: count }, (_, index) => {
     const check = checkOf?.(index)
-    const stream = streams.watch({
+    const stream = streams.add({
       principal: principalOf(String(index)),
       address: '192.0.2.1',
       terms,
@@ -72,7 +72,7 @@ test('a stream that nothing ends leaves the others of its process as they are', 
   const streams = createOpenStreams({ recheck: async () => [], now: Date.now, isShared: true })
   const ended: string[] = []
   const open = (subject: string, expiresAtSeconds: number, recheckMs = 0) => {
-    const stream = streams.watch({
+    const stream = streams.add({
       principal: { ...principalOf(subject), expiresAtSeconds } as Principal,
       address: '192.0.2.1',
       terms: { ...terms, recheckMs },
@@ -104,7 +104,7 @@ test('a download that may finish has five seconds for its first byte, as for eac
   let bytes = 0
   const ended: number[] = []
   const startMs = Date.now()
-  const stream = streams.watch({
+  const stream = streams.add({
     principal: principalOf('slow'),
     address: '192.0.2.1',
     terms: { ...terms, finishes: true },

@@ -163,7 +163,7 @@ export function createAdmission({
     const nowMs = now()
     const facts = await store.consult({ ...keys, limits: [], nowMs })
     const refusal = findRefusal(principal, keys, facts, { proof: undefined, refusals, nowMs })
-    if (refusal === undefined) refusals.revoked.delete(keys.revocation.memory)
+    if (refusal === undefined) refusals.revoked.delete(keys.revocation.cacheKey)
     return refusal
   }
 
@@ -187,10 +187,10 @@ export function createAdmission({
       if (principal === null && limits.length === 0 && !checksBans) return ADMITTED
       const derived = keysOf(principal, address, isUnverified)
       const keys = derived instanceof Promise ? await derived : derived
-      const { memory } = keys.revocation
-      const remembered = recallCredential(memory, proof, refusals, now())
+      const { cacheKey } = keys.revocation
+      const remembered = recallCredential(cacheKey, proof, refusals, now())
       if (remembered !== undefined) return remembered
-      if (principal !== null && refusals.revoked.get(memory) !== undefined) {
+      if (principal !== null && refusals.revoked.get(cacheKey) !== undefined) {
         const refusal = await refusalInStore(principal, keys)
         if (refusal !== undefined) return refusal
       }

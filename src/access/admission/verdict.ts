@@ -62,7 +62,7 @@ interface RefusalCache<Value> {
 }
 
 export interface Refusals {
-  /** By `RevocationKeys.memory`, or by the hash of a reference. */
+  /** By `RevocationKeys.cacheKey`, or by the hash of a reference. */
   readonly revoked: RefusalCache<Refusal<RevokedBy>>
   /** By `LimitRequest.key`. */
   readonly exhausted: RefusalCache<Refusal<RateLimit>>
@@ -89,17 +89,17 @@ export function createRefusals(
 
 /** Returns the cached refusal of a revoked token or of a used proof. */
 export function recallCredential(
-  memory: string | undefined,
+  cacheKey: string | undefined,
   proof: ProofUse | undefined,
   { revoked, usedProofs, tallies }: Refusals,
   nowMs: number,
 ): AdmissionVerdict | undefined {
-  const known = memory === undefined ? undefined : revoked.get(memory)
+  const known = cacheKey === undefined ? undefined : revoked.get(cacheKey)
   if (known !== undefined && nowMs < known.untilMs) {
     tallies.revoked.hits += 1
     return refused({ code: 'token_revoked', by: known.reason })
   }
-  if (memory !== undefined) tallies.revoked.misses += 1
+  if (cacheKey !== undefined) tallies.revoked.misses += 1
   const usedUntilMs = proof === undefined ? undefined : usedProofs.get(proof.replayId)
   return usedUntilMs !== undefined && nowMs < usedUntilMs ? refused(REPLAYED) : undefined
 }
@@ -138,7 +138,7 @@ export function findRefusal(
 ): AdmissionVerdict | undefined {
   const by = principal === null ? undefined : revokedBy(principal, revocation, facts)
   if (by !== undefined) {
-    rememberRevoked(refusals, revocation.memory, { reason: by }, nowMs)
+    rememberRevoked(refusals, revocation.cacheKey, { reason: by }, nowMs)
     return refused({ code: 'token_revoked', by })
   }
   const ban = findBan(bans, facts.bannedUntilSeconds, nowMs)
@@ -149,15 +149,15 @@ export function findRefusal(
   return facts.proofUsed ? refused(REPLAYED) : undefined
 }
 
-/** Caches a revocation, by `RevocationKeys.memory` or by the hash of a reference. */
+/** Caches a revocation, by `RevocationKeys.cacheKey` or by the hash of a reference. */
 export function rememberRevoked(
   { revoked }: Refusals,
-  memory: string,
+  cacheKey: string,
   refusal: Pick<Refusal<RevokedBy>, 'reason' | 'caller'>,
   nowMs: number,
 ): void {
   const sureMs = refusal.reason === 'token' ? REVOKED_TOKEN_MEMORY_MS : 0
-  revoked.set(memory, { ...refusal, untilMs: nowMs + sureMs })
+  revoked.set(cacheKey, { ...refusal, untilMs: nowMs + sureMs })
 }
 
 const DAY_MS = 86_400_000

@@ -53,7 +53,7 @@ export interface Revocations {
 /** The storage keys that decide whether one principal's token is revoked. */
 export interface RevocationKeys {
   /** The key under which the isolate caches the refusal of this token. */
-  readonly memory: string
+  readonly cacheKey: string
   /** Undefined for a token without `jti`: only a revocation cutoff can revoke it. */
   readonly token: string | undefined
   readonly revokedBefore: readonly { readonly kind: RevokedBy; readonly key: string }[]
@@ -63,7 +63,7 @@ export interface RevocationKeys {
 
 /** For a call without a principal. */
 export const NOTHING_REVOCABLE: RevocationKeys = {
-  memory: '',
+  cacheKey: '',
   token: undefined,
   revokedBefore: [],
   issuedAtSeconds: 0,
@@ -159,6 +159,6 @@ export async function deriveRevocationKeys(
   const known = [...revokedBefore.map(({ key }) => key), issuedAtSeconds]
   // Another tenant may have a token with the same id, whatever its issuer promises.
   const own = tenant === undefined ? token : token && `${token} ${tenant}`
-  const memory = own ?? known.join(' ')
-  return { memory, token, revokedBefore, issuedAtSeconds }
+  const cacheKey = own ?? known.join(' ')
+  return { cacheKey, token, revokedBefore, issuedAtSeconds }
 }

@@ -92,7 +92,7 @@ export async function revocationLookup(keys: RedisKeys, principal: Principal) {
   const own = token === undefined ? [] : [token]
   return {
     /** The same for every encoding of the token, and of no other token if it has an id. */
-    identity: revocation.memory,
+    identity: revocation.cacheKey,
     keys: [...own, ...revokedBefore.map(({ key }) => key)],
     revokedBy(values: readonly (string | null)[]) {
       const tokenRevoked = token !== undefined && values[0] !== null

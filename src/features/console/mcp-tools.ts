@@ -75,8 +75,8 @@ export function createMcpTools(redis: RedisConnection, now: () => number): McpTo
   return {
     async isApproved({ server, name, hash, definition }) {
       const tool = `${server} ${name}`
-      const memory = known.get(tool + hash)
-      if (memory !== undefined && now() < memory.untilMs) return memory.isApproved
+      const remembered = known.get(tool + hash)
+      if (remembered !== undefined && now() < remembered.untilMs) return remembered.isApproved
       try {
         const text = textOf(definition)
         const key = await keyOf(server)

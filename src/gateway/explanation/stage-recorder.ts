@@ -4,14 +4,14 @@ import type { AuditEvent } from '../../audit/event.ts'
 import { reasonOf } from '../../audit/reason.ts'
 import { Denied } from '../../errors.ts'
 import type { GatewayVariables } from '../../middleware/context.ts'
-import type { StageWatch } from '../../middleware/in-order.ts'
+import type { StageObserver } from '../../middleware/in-order.ts'
 import type { Policy } from '../../policy/policy.ts'
 import type { ExplainedStage, StageOutcome } from './explanation.ts'
 import { readBy, whyPassed, whyRefused } from './stage-descriptions.ts'
 
 export interface StageRecorder {
   /** For `createGateway`. */
-  readonly watch: StageWatch
+  readonly observe: StageObserver
   /** Removes and returns the stages of the request that an event is about. */
   take(event: Pick<AuditEvent, 'requestId' | 'decision' | 'reason'>): readonly ExplainedStage[]
 }
@@ -19,14 +19,14 @@ export interface StageRecorder {
 /** The pipeline has no stage for the route table. */
 const ROUTE_STAGE = 'route'
 
-type Watched = Context<{ Variables: GatewayVariables }>
+type Observed = Context<{ Variables: GatewayVariables }>
 type Entry = { -readonly [Name in keyof ExplainedStage]: ExplainedStage[Name] }
 
 /** Creates the recorder of the gateway of a policy. It keeps stages until {@link StageRecorder.take}. */
 export function createStageRecorder(policy: Policy): StageRecorder {
   const requests = new Map<string, Entry[]>()
 
-  function entriesOf(c: Watched): Entry[] {
+  function entriesOf(c: Observed): Entry[] {
     const id = c.get('portcullis.requestId')
     const known = requests.get(id) ?? []
     requests.set(id, known)
@@ -34,7 +34,7 @@ export function createStageRecorder(policy: Policy): StageRecorder {
   }
 
   /** Adds the entry of the route table as soon as a route has matched. */
-  function addRoute(c: Watched, entries: Entry[]): void {
+  function addRoute(c: Observed, entries: Entry[]): void {
     const route = c.get('portcullis.route')
     if (route === undefined || entries.some(({ stage }) => stage === ROUTE_STAGE)) return
     entries.push({
@@ -46,9 +46,9 @@ export function createStageRecorder(policy: Policy): StageRecorder {
   }
 
   return {
-    watch: (stage, middleware, describe) =>
-      async function watchStage(context, next) {
-        const c = context as Watched
+    observe: (stage, middleware, describe) =>
+      async function observeStage(context, next) {
+        const c = context as Observed
         const entries = entriesOf(c)
         addRoute(c, entries)
         const entry: Entry = { stage, outcome: 'passed', read: {}, why: '' }

@@ -32,7 +32,7 @@ export class OriginResponse implements Pick<Response, 'status' | 'body'> {
   #isEnded = false
   #error: Error | undefined
   #body: ReadableStream<Uint8Array> | undefined
-  #watch: OpenStream | undefined
+  #open: OpenStream | undefined
   #passedBytes = 0
 
   constructor(
@@ -59,7 +59,7 @@ export class OriginResponse implements Pick<Response, 'status' | 'body'> {
 
   /** Breaks the body off when the stream must end. */
   watchWith(stream: OpenStream): this {
-    if (this.#hasBody) this.#watch = stream
+    if (this.#hasBody) this.#open = stream
     return this
   }
 
@@ -101,7 +101,7 @@ export class OriginResponse implements Pick<Response, 'status' | 'body'> {
 
   end(): void {
     this.#isEnded = true
-    this.#watch?.closed()
+    this.#open?.closed()
     this.#sink?.end()
   }
 
@@ -109,14 +109,14 @@ export class OriginResponse implements Pick<Response, 'status' | 'body'> {
     // The first error counts: ending the call of the origin is another one.
     if (this.#error !== undefined) return
     this.#error = error
-    this.#watch?.closed()
+    this.#open?.closed()
     this.#sink?.fail(error)
   }
 
   #passTo(sink: Sink): void {
     this.#sink = sink
     if (!this.#isEnded && this.#error === undefined)
-      this.#watch?.opened({
+      this.#open?.opened({
         cut: (error) => {
           this.fail(error)
           this.#controller.abort(error)

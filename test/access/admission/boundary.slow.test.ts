@@ -50,7 +50,7 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
     const limit = limitOf({ limit: LIMIT, windowSeconds: WINDOW_SECONDS })
     const consult = (n: number) =>
       stores[n % GATEWAYS]?.consult({
-        revocation: { memory: '', token: undefined, revokedBefore: [], issuedAtSeconds: 0 },
+        revocation: { cacheKey: '', token: undefined, revokedBefore: [], issuedAtSeconds: 0 },
         bans: [],
         limits: [limit],
         nowMs: Date.now(),

@@ -10,7 +10,7 @@ import { DEFAULT_KEYS } from '../../../../src/redis/keys.ts'
 const rule = { name: 'test', limit: 3, windowSeconds: 60, onUnavailable: 'deny' } as const
 const query: AdmissionQuery = {
   revocation: {
-    memory: 'alice',
+    cacheKey: 'alice',
     token: 'pc:revoked:x',
     revokedBefore: [{ kind: 'subject', key: 'pc:cutoff:subject:i:alice' }],
     issuedAtSeconds: 1_795_183_974,

@@ -41,7 +41,7 @@ const steps = fc.array(
 )
 
 const NO_STATE: Pick<AdmissionQuery, 'revocation' | 'bans'> = {
-  revocation: { memory: '', token: undefined, revokedBefore: [], issuedAtSeconds: 0 },
+  revocation: { cacheKey: '', token: undefined, revokedBefore: [], issuedAtSeconds: 0 },
   bans: [],
 }
 

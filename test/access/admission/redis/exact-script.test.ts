@@ -69,7 +69,7 @@ describe.each(REDIS_PROTOCOLS)('the admission script ($name)', ({ prefer, connec
         for (const step of steps) if (step.at === index) micros -= step.micros
         const expected = model.admit(micros, cost)
         const { limits } = await store.consult({
-          revocation: { memory: '', token: undefined, revokedBefore: [], issuedAtSeconds: 0 },
+          revocation: { cacheKey: '', token: undefined, revokedBefore: [], issuedAtSeconds: 0 },
           bans: [],
           limits: [limitInUse],
           nowMs: Date.now(),

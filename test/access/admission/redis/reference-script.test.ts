@@ -77,7 +77,7 @@ describe.each(REDIS_PROTOCOLS)(
         }
 
         const byLimiter = await store.consult({
-          revocation: { memory: '', token: undefined, revokedBefore: [], issuedAtSeconds: 0 },
+          revocation: { cacheKey: '', token: undefined, revokedBefore: [], issuedAtSeconds: 0 },
           bans: [{ by: 'address', key: 'none' }],
           limits: [{ rule, key: keys[0] }],
           nowMs,

@@ -69,12 +69,12 @@ export function createFencedServer(options: FencedServerOptions): FencedServer {
   const requests = createRespSocket(target, silenceMs, { ...socketOptions, onLost })
   const writers = createRespSocket(target, silenceMs, { ...socketOptions, onLost })
   // Of its own, because a reply to PING behind a thousand requests comes too late to prove anything.
-  const watch = createRespSocket(target, silenceMs, { ...socketOptions, onLost })
+  const pings = createRespSocket(target, silenceMs, { ...socketOptions, onLost })
   let answered = 0
   let failed = 0
   let isPinging = false
 
-  const query: FencedServer['query'] = (commands) => watch.send(commands, NEVER_EXPIRES)
+  const query: FencedServer['query'] = (commands) => pings.send(commands, NEVER_EXPIRES)
 
   const fence = createFence({
     fenceMs,
@@ -140,11 +140,11 @@ export function createFencedServer(options: FencedServerOptions): FencedServer {
       else if (fence.silentMs() >= tickMsOf(fenceMs)) void ping()
     },
     reset(cause) {
-      for (const socket of [watch, requests, writers]) socket.drop(cause)
+      for (const socket of [pings, requests, writers]) socket.drop(cause)
     },
     state: () => ({ isBelieved: fence.isOpen(), answered, failed, fenced: fence.closings() }),
     close() {
-      for (const socket of [watch, requests, writers]) socket.close()
+      for (const socket of [pings, requests, writers]) socket.close()
     },
   }
   return server
