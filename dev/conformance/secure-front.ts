@@ -34,7 +34,9 @@ export async function startSecureFront(
       'x-forwarded-port': `${port}`,
     }
     const { method, url: path } = incoming
-    const forwarded = request({ host: '127.0.0.1', port: targetPort, method, path, headers })
+    // A connection each: the target ends idle ones, and the request on one would fail.
+    const target = { host: '127.0.0.1', port: targetPort, agent: false }
+    const forwarded = request({ ...target, method, path, headers })
     forwarded.on('response', (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers)
       answer.pipe(response)

@@ -68,11 +68,12 @@ export function createGateway(
   const traced = traces === undefined ? [] : [traces.trace]
   const beginning = compose([requestId(traces), drainOnRefusal(), ...traced])
   const health = healthRoutes(services)
-  const wellKnown = wellKnownRoutes(services)
+  const documents: Hono[] = []
   for (const placed of apps) {
     if (placed.at === '/-') health.route('/', placed.app)
-    if (placed.at === '/.well-known') wellKnown.route('/', placed.app)
+    if (placed.at === '/.well-known') documents.push(placed.app)
   }
+  const wellKnown = wellKnownRoutes(services, policy.routes, documents)
 
   const { headers: tokenHeaders = [], cookies = [] } = sources ?? {}
   const tokenCookies = [...cookies, ...contributions.flatMap((each) => each.cookies ?? [])]

@@ -6,6 +6,7 @@ import type { TokenSources } from '../access/tokens/token-sources.ts'
 import { DPOP_ALGORITHMS } from '../crypto/dpop-algorithms.ts'
 import { CACHEABLE } from '../http/response-headers.ts'
 import { createApp } from '../http/router.ts'
+import type { PolicyRoute } from '../policy/route.ts'
 
 /** The gateway as a protected resource (RFC 9728). */
 export interface ProtectedResource {
@@ -22,11 +23,17 @@ export interface WellKnownOptions extends ProtectedResource {
   readonly publicKeys: () => JSONWebKeySet
 }
 
+export interface ResourceTerms {
+  readonly scopes?: readonly string[] | undefined
+  /** Whether every request with a token needs a proof (RFC 9449). Default false. */
+  readonly requiresProofs?: boolean
+}
+
 /** Returns the metadata of a protected resource (RFC 9728 section 2). */
 export function resourceMetadata(
   { publicUrl, issuers, sources }: ProtectedResource,
   resource: string,
-  scopes: readonly string[] = [],
+  { scopes = [], requiresProofs = false }: ResourceTerms,
 ) {
   const isBearer = sources?.isAuthorizationRead ?? true
   return {
@@ -38,21 +45,43 @@ export function resourceMetadata(
     ...(isBearer && {
       bearer_methods_supported: ['header'],
       dpop_signing_alg_values_supported: DPOP_ALGORITHMS,
-      dpop_bound_access_tokens_required: false,
+      dpop_bound_access_tokens_required: requiresProofs,
     }),
   }
 }
+
+/** Reports whether all routes that need a caller require a proof, and there is one. */
+export function requireProofs(
+  routes: readonly Pick<PolicyRoute, 'permission' | 'dpop'>[],
+): boolean {
+  const identified = routes.filter(({ permission }) => permission !== undefined)
+  return identified.length > 0 && identified.every(({ dpop }) => dpop)
+}
+
+/** Returns the issuers in the order of a gateway that logs users in itself. Most clients use the first. */
+export const ownFirst = (issuers: readonly string[], publicUrl: string): readonly string[] => [
+  publicUrl,
+  ...issuers.filter((issuer) => issuer !== publicUrl),
+]
 
 /** Creates the handler of a document. It is cacheable for five minutes, and has an ETag. */
 export const publicDocument = (document: () => object) =>
   [etag(), (c: Context) => c.json(document(), 200, CACHEABLE)] as const
 
 /**
- * Creates `GET /jwks.json` (RFC 7517) and `GET /oauth-protected-resource` (RFC 9728).
+ * Creates `GET /jwks.json` (RFC 7517) and `GET /oauth-protected-resource` (RFC 9728). The apps of features
+ * come first, and may replace them.
  */
-export function wellKnownRoutes(options: WellKnownOptions): Hono {
+export function wellKnownRoutes(
+  options: WellKnownOptions,
+  routes: readonly PolicyRoute[],
+  apps: readonly Hono[],
+): Hono {
   const { publicUrl, publicKeys } = options
-  return createApp()
+  const app = createApp()
+  for (const each of apps) app.route('/', each)
+  const document = resourceMetadata(options, publicUrl, { requiresProofs: requireProofs(routes) })
+  return app
     .get('/jwks.json', ...publicDocument(publicKeys))
-    .get('/oauth-protected-resource', ...publicDocument(() => resourceMetadata(options, publicUrl)))
+    .get('/oauth-protected-resource', ...publicDocument(() => document))
 }

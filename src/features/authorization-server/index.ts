@@ -11,6 +11,7 @@ import { Misconfigured } from '../../errors.ts'
 import type { Feature, FeatureParts, PlacedApp } from '../../gateway/feature.ts'
 import { listTenantIssuers } from '../../gateway/tenant-issuers.ts'
 import { mistakeAt } from '../../problems/mistake.ts'
+import { ownFirst } from '../../routes/well-known.ts'
 import { parseConfiguration } from '../../validators/configuration.ts'
 import { createAuthorizationServer } from './authorization-server.ts'
 import { SERVER_PROFILE, unusableWithout } from './client.ts'
@@ -19,6 +20,7 @@ import { profileMetadata } from './metadata.ts'
 import type { AuthorizationServerOptions } from './options.ts'
 import { createClientLogins } from './redis/client-logins.ts'
 import { createGrantStore } from './redis/grant-store.ts'
+import { resourceRoutes } from './routes/resource.ts'
 import { metadataRoutes, oauthRoutes } from './routes/routes.ts'
 import {
   type ConfiguredClient,
@@ -93,10 +95,31 @@ function createApps(
   const sendNonces = policy.tokens.dpopNonceRequired
   const endpoints = oauthRoutes({ server, proofs, sendNonces, more: forms, forPages })
   for (const app of apps) endpoints.route('/', app)
+  const resources = resourceRoutes({
+    ...parts,
+    issuers: serversOf(parts, profile, flow !== undefined),
+    routes: policy.routes,
+    bindsTokens: profile !== undefined,
+    offersScopes: flow !== undefined,
+  })
   return [
     { at: '/.well-known', app: metadataRoutes({ publicUrl, more, forPages }) },
+    { at: '/.well-known', app: resources },
     { at: '/', app: endpoints },
   ]
+}
+
+/**
+ * Returns the authorization servers of the gateway as a resource. With the profile, its clients get tokens
+ * here alone; those of other issuers are for clients that their operators have configured.
+ */
+function serversOf(
+  { issuers, publicUrl }: FeatureParts,
+  profile: SecurityProfile | undefined,
+  logsIn: boolean,
+): readonly string[] {
+  if (profile !== undefined) return [publicUrl]
+  return logsIn ? ownFirst(issuers, publicUrl) : issuers
 }
 
 function createOptions(

@@ -21,7 +21,7 @@ import {
   withPath,
 } from '../../problems/mistake.ts'
 import { anyOrigin } from '../../routes/any-origin.ts'
-import { publicDocument, resourceMetadata } from '../../routes/well-known.ts'
+import { ownFirst, publicDocument, resourceMetadata } from '../../routes/well-known.ts'
 import { parseConfiguration } from '../../validators/configuration.ts'
 import { compileCorsRules } from '../cors/rules.ts'
 import { createMcpGuard } from './access.ts'
@@ -249,7 +249,8 @@ function guard({ core, policy }: GuardParts): Contribution {
     const supported = scopes.length === 0 ? [] : [...new Set([...scopes, ...permissions])]
     const described = { ...core, issuers: listIssuers(policy, core) }
     metadata.all(document, anyOrigin('GET'))
-    metadata.get(document, ...publicDocument(() => resourceMetadata(described, url, supported)))
+    const terms = { scopes: supported, requiresProofs: route.dpop }
+    metadata.get(document, ...publicDocument(() => resourceMetadata(described, url, terms)))
     const relations = new Map(
       Object.entries(tools).flatMap(([name, tool]) => {
         if (tool === true || tool.relation === undefined) return []
@@ -364,8 +365,8 @@ function listIssuers(
   { features }: GuardParts['policy'],
   { issuers, publicUrl }: GuardParts['core'],
 ): readonly string[] {
+  if (features.some(({ name }) => name === 'authorizationCode')) return ownFirst(issuers, publicUrl)
   const others = issuers.filter((issuer) => issuer !== publicUrl)
-  if (features.some(({ name }) => name === 'authorizationCode')) return [publicUrl, ...others]
   return others.length > 0 ? others : issuers
 }
 

@@ -420,12 +420,8 @@ describe.each(RUNTIMES)('on $name [S75]', ({ name, start }) => {
       const metadata = async (isAuthorizationRead: boolean) => {
         const sources = { isAuthorizationRead }
         const publicKeys = () => ({ keys: [] })
-        const routes = wellKnownRoutes({
-          publicUrl: PUBLIC_URL,
-          issuers: [ISSUER],
-          publicKeys,
-          sources,
-        })
+        const options = { publicUrl: PUBLIC_URL, issuers: [ISSUER], publicKeys, sources }
+        const routes = wellKnownRoutes(options, [], [])
         return (await routes.request('/oauth-protected-resource')).json()
       }
       expect(await metadata(true)).toMatchObject({ bearer_methods_supported })

@@ -1,0 +1,54 @@
+/** The metadata of the gateway and of its paths as protected resources (RFC 9728). */
+import type { Hono } from 'hono'
+import { etag } from 'hono/etag'
+import { pathOf } from '../../../access/tokens/narrowed.ts'
+import { Denied } from '../../../errors.ts'
+import { CACHEABLE } from '../../../http/response-headers.ts'
+import { createApp } from '../../../http/router.ts'
+import type { PolicyRoute } from '../../../policy/route.ts'
+import { permissionsOfRoute } from '../../../policy/route-permissions.ts'
+import {
+  type ProtectedResource,
+  requireProofs,
+  resourceMetadata,
+} from '../../../routes/well-known.ts'
+import { routesAt } from '../target.ts'
+
+const DOCUMENT = '/oauth-protected-resource'
+
+export interface ResourceOptions extends ProtectedResource {
+  readonly routes: readonly PolicyRoute[]
+  /** Whether all tokens of the authorization server are bound to a key. */
+  readonly bindsTokens: boolean
+  /** Whether users can allow clients permissions. */
+  readonly offersScopes: boolean
+}
+
+/**
+ * Creates the documents: of the gateway, and of each path that a client can name as a `resource`. An MCP
+ * server has its own.
+ */
+export function resourceRoutes(options: ResourceOptions): Hono {
+  const { publicUrl, routes, bindsTokens, offersScopes } = options
+  const findRoutes = routesAt(routes, publicUrl)
+
+  return createApp().on(
+    'GET',
+    [DOCUMENT, `${DOCUMENT}/*`],
+    etag(),
+    async function describeResource(c, next) {
+      // As it was sent: another spelling is another resource.
+      const { pathname: asked } = new URL(c.req.url)
+      const path = asked.slice(asked.indexOf(DOCUMENT) + DOCUMENT.length)
+      const resource = publicUrl + path
+      const isPath = pathOf(resource, publicUrl) !== undefined
+      const found = path === '' ? routes : isPath ? findRoutes(path) : []
+      if (found.length === 0) throw new Denied({ code: 'not_found' })
+      if (found.some((route) => route.mcp && route.path === path)) return next()
+      const isOffered = offersScopes && path !== ''
+      const scopes = isOffered ? [...new Set(found.flatMap(permissionsOfRoute))] : []
+      const requiresProofs = bindsTokens || requireProofs(found)
+      return c.json(resourceMetadata(options, resource, { scopes, requiresProofs }), 200, CACHEABLE)
+    },
+  )
+}

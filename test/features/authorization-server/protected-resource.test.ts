@@ -1,0 +1,114 @@
+/** The metadata of the gateway and of its paths as protected resources (RFC 9728). */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { authorizationCode } from '../../../src/features/authorization-code/index.ts'
+import { authorizationServer } from '../../../src/features/authorization-server/index.ts'
+import { mcp } from '../../../src/features/mcp/index.ts'
+import { signIn } from '../../../src/features/sign-in/index.ts'
+import type { Feature } from '../../../src/gateway/feature.ts'
+import { definePolicy } from '../../../src/policy/policy.ts'
+import { PUBLIC_URL, startGateway } from '../../harness/gateway.ts'
+import { ISSUER } from '../../harness/issuer.ts'
+
+const MEMBERS = {
+  jwks_uri: `${PUBLIC_URL}/.well-known/jwks.json`,
+  bearer_methods_supported: ['header'],
+  dpop_signing_alg_values_supported: ['ES256', 'Ed25519', 'EdDSA', 'RS256', 'PS256'],
+}
+
+const ISSUER_CLIENTS = JSON.stringify([
+  { issuer: ISSUER, id: 'gateway', secret: 's'.repeat(32), signIn: { name: 'Example' } },
+])
+const signsIn = (features: readonly Feature[]) => features.some(({ name }) => name === 'signIn')
+
+let started: Awaited<ReturnType<typeof startGateway>>
+beforeAll(async () => {
+  started = await startGateway({ signs: true })
+})
+afterAll(() => started?.close())
+
+/** `bound`: all of its routes require proofs. */
+function metadataOf(features: readonly Feature[], bound = false) {
+  const policy = definePolicy({
+    roles: { reader: ['accounts:read', 'payments:write', 'mcp:use'] },
+    limits: {},
+    features: [...features],
+    routes: [
+      { method: 'GET', path: '/ping', anonymous: true, limits: [] },
+      { method: 'GET', path: '/accounts/:id', permission: 'accounts:read', dpop: true },
+      { method: 'GET', path: '/accounts', permission: 'accounts:read', dpop: true },
+      { method: 'POST', path: '/payments/new', permission: 'payments:write', dpop: true },
+      ...(bound
+        ? []
+        : [
+            { method: 'GET', path: '/payments', permission: 'payments:write' } as const,
+            ...mcp({ path: '/mcp', permission: 'mcp:use', dpop: true }),
+          ]),
+    ],
+  })
+  const app = started.isolate(policy, signsIn(features) ? { ISSUER_CLIENTS } : {})
+  return async (path = '') => {
+    const response = await app.request(`${PUBLIC_URL}/.well-known/oauth-protected-resource${path}`)
+    const body = await response.json()
+    return response.status === 200 ? (body as object) : response.status
+  }
+}
+
+const CODE = () => [signIn(), authorizationCode()]
+
+describe('metadata of a path', () => {
+  test('it names the resource, its servers in the order of use, its scopes, and required proofs', async () => {
+    const read = metadataOf([authorizationServer(), ...CODE()])
+    const members = { ...MEMBERS, authorization_servers: [PUBLIC_URL, ISSUER] }
+    const accounts = {
+      resource: `${PUBLIC_URL}/accounts`,
+      ...members,
+      scopes_supported: ['accounts:read'],
+      dpop_bound_access_tokens_required: true,
+    }
+    expect(await read('/accounts')).toEqual(accounts)
+    expect(JSON.stringify(await read('/accounts'))).toBe(JSON.stringify(await read('/accounts')))
+    expect(await read('/payments/new')).toMatchObject({ dpop_bound_access_tokens_required: true })
+    // One of its routes accepts a bearer token.
+    expect(await read('/payments')).toMatchObject({ dpop_bound_access_tokens_required: false })
+    expect(await read()).toEqual({
+      resource: PUBLIC_URL,
+      ...members,
+      dpop_bound_access_tokens_required: false,
+    })
+    expect(await read('/mcp')).toMatchObject({
+      resource: `${PUBLIC_URL}/mcp`,
+      authorization_servers: [PUBLIC_URL, ISSUER],
+      scopes_supported: ['mcp:use'],
+      dpop_bound_access_tokens_required: true,
+    })
+  })
+
+  test('a path without a route has none, and neither has another spelling', async () => {
+    const read = metadataOf([authorizationServer()])
+    for (const path of ['/acc', '/accounts/', '//accounts', '/%61ccounts', '/accounts/7', '/'])
+      expect([path, await read(path)]).toEqual([path, 404])
+    expect(await metadataOf([])('/accounts')).toBe(404)
+  })
+
+  test('without a login at the gateway, its own tokens come last', async () => {
+    const read = metadataOf([authorizationServer()])
+    for (const path of ['', '/accounts'])
+      expect(await read(path)).toMatchObject({ authorization_servers: [ISSUER, PUBLIC_URL] })
+  })
+})
+
+test('a gateway whose routes all require proofs says so', async () => {
+  for (const features of [[], [authorizationServer()]])
+    expect(await metadataOf(features, true)()).toMatchObject({
+      dpop_bound_access_tokens_required: true,
+    })
+})
+
+test('with the profile FAPI 2.0, the only server is the gateway, and its tokens are bound', async () => {
+  const read = metadataOf([authorizationServer({ profile: 'fapi2' }), ...CODE()])
+  for (const path of ['', '/payments', '/accounts'])
+    expect(await read(path)).toMatchObject({
+      authorization_servers: [PUBLIC_URL],
+      dpop_bound_access_tokens_required: true,
+    })
+})
