@@ -7,7 +7,8 @@ import type { DoctorOptions } from '../doctor/examine.ts'
 const HELP = `
 Checks the variables of the gateway, Redis, the key sets of the issuers, the origin and wrangler.toml from
 this machine, and with --url a running gateway, its queue and its audit trail. The most urgent finding
-is the first. It changes nothing, except a key in Redis that expires after ten seconds. With --node,
+is the first. It changes nothing, except a key in Redis that expires after ten seconds. A provider of the
+sign-in gets one login with a code that does not exist, which shows if it accepts the client. With --node,
 and in a project without wrangler.toml, it checks the variables of portcullis serve, and the audit trail and
 the proxies.
 

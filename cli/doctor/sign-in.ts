@@ -1,36 +1,67 @@
 /** Checks the providers at which users sign in with a browser. */
 
+import { Misconfigured } from '../../src/errors.ts'
 import type { WholeConfig } from '../../src/features/environment.ts'
 import {
   type CallbackRules,
   callbackPathOf,
   namesItself,
 } from '../../src/features/sign-in/callback.ts'
+import { signInClientSchema } from '../../src/features/sign-in/schema.ts'
+import { textOf } from '../../src/problems/mistake.ts'
+import { parseConfiguration } from '../../src/validators/configuration.ts'
 import { type Finding, mistake, ok, warning } from './finding.ts'
+import { githubMistake } from './github.ts'
 import { jsonIn, request } from './request.ts'
+import { clientMistake } from './token-endpoint.ts'
 
 const REMEDY = 'Write `issuer` in ISSUERS and ISSUER_CLIENTS exactly as the provider does.'
 
-/** Checks the metadata of each provider, at the same time. Names the URIs that it must accept. */
+type Client = WholeConfig['issuerClients'][number]
+
+/** Checks each provider, at the same time. Names the URIs that it must accept. */
 export function checkSignIn({
   issuerClients,
   publicUrl,
 }: WholeConfig): Promise<readonly Finding[]> {
   const providers = issuerClients.filter(({ signIn }) => signIn !== undefined)
   const isOnly = providers.length === 1
-  return Promise.all(
-    providers.map(({ issuer, signIn }) => {
-      const { callback } = (signIn ?? {}) as { readonly callback?: 'shared' | 'own' }
-      return providerFinding(publicUrl, { issuer, isOnly, callback })
-    }),
-  )
+  return Promise.all(providers.map((client) => providerFinding(client, isOnly, publicUrl)))
 }
 
 async function providerFinding(
+  client: Client,
+  isOnly: boolean,
   publicUrl: string,
-  rules: Omit<CallbackRules, 'namesItself'>,
 ): Promise<Finding> {
-  const { issuer, isOnly, callback } = rules
+  const { issuer } = client
+  const check = `sign-in at ${issuer}`
+  let settings: ReturnType<typeof settingsOf>
+  try {
+    settings = settingsOf(client)
+  } catch (error) {
+    if (!(error instanceof Misconfigured)) throw error
+    return mistake(check, error.found.map(textOf).join('; '), 'Correct ISSUER_CLIENTS.')
+  }
+  const { preset, apiUrl, callback } = settings
+  const rules = { issuer, isOnly, callback }
+  if (preset === undefined) return openIdFinding(client, rules, publicUrl)
+  const path = callbackPathOf({ ...rules, namesItself: false })
+  const found = await githubMistake(client, apiUrl, publicUrl + path)
+  return found === undefined
+    ? acceptedFinding(check, publicUrl + path, { ...rules, namesItself: false })
+    : mistake(check, found.seen, found.remedy)
+}
+
+const settingsOf = ({ signIn }: Client) =>
+  parseConfiguration('The environment', signInClientSchema, signIn, ['signIn'])
+
+async function openIdFinding(
+  client: Client,
+  rules: Omit<CallbackRules, 'namesItself'>,
+  publicUrl: string,
+): Promise<Finding> {
+  const { issuer } = rules
   const check = `sign-in at ${issuer}`
   // OpenID Connect Discovery 1.0 section 4.
   const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
@@ -59,11 +90,27 @@ async function providerFinding(
       `${url} does not list S256 in code_challenge_methods_supported`,
       'Enable PKCE with S256 for the client at the provider.',
     )
+  const all = { ...rules, namesItself: namesItself(metadata) }
+  const redirectUri = publicUrl + callbackPathOf(all)
+  const { mistake: refused } = await clientMistake(
+    String(metadata.token_endpoint),
+    client,
+    redirectUri,
+  )
+  if (refused !== undefined) return mistake(check, refused.seen, refused.remedy)
   const after =
     metadata.end_session_endpoint === undefined ? '' : ` and ${publicUrl}/oauth/signed-out`
-  const path = callbackPathOf({ ...rules, namesItself: namesItself(metadata) })
-  const accepts = `the provider must accept the redirect URI ${publicUrl}${path}${after}`
-  if (isOnly || callback !== 'shared' || namesItself(metadata)) return ok(check, accepts)
+  return acceptedFinding(check, redirectUri + after, all)
+}
+
+/** Names the URIs, and warns of a callback that several providers share. */
+function acceptedFinding(
+  check: string,
+  uris: string,
+  { isOnly, callback, namesItself }: CallbackRules,
+): Finding {
+  const accepts = `the provider must accept the redirect URI ${uris}`
+  if (isOnly || callback !== 'shared' || namesItself) return ok(check, accepts)
   return warning(
     check,
     `${accepts}; it does not name itself in responses, so another provider could mix up logins`,

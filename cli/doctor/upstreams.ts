@@ -2,22 +2,45 @@
 import { inspectKeySet } from '../../dev/start/key-sets.ts'
 import { remedyFor } from '../../dev/start/unreachable.ts'
 import type { WholeConfig } from '../../src/features/environment.ts'
+import { callOf } from '../../src/validators/introspection.ts'
 import { type Finding, mistake, notChecked, ok, warning } from './finding.ts'
 import { request, shownUrl } from './request.ts'
 
 /** Checks all issuers at the same time. */
-export function checkKeySets({ issuers, publicUrl }: WholeConfig): Promise<readonly Finding[]> {
+export function checkKeySets({
+  issuers,
+  issuerClients,
+  publicUrl,
+}: WholeConfig): Promise<readonly Finding[]> {
   const others = issuers.filter(({ issuer }) => issuer !== publicUrl)
-  return Promise.all(others.map(keySetFinding))
+  return Promise.all(
+    others.map((config) => {
+      const client = issuerClients.find(({ issuer }) => issuer === config.issuer)
+      return keySetFinding(config, client?.signIn !== undefined)
+    }),
+  )
 }
 
-async function keySetFinding(config: WholeConfig['issuers'][number]): Promise<Finding> {
+async function keySetFinding(
+  config: WholeConfig['issuers'][number],
+  signsIdTokens: boolean,
+): Promise<Finding> {
   const check = `key set of ${config.issuer}`
   if (config.jwks !== undefined) {
     return ok(check, `${config.jwks.keys.length} keys in the configuration`)
   }
+  if (config.keySet === 'none')
+    return ok(check, 'none: users sign in there, and it issues no tokens')
+  const call = signsIdTokens ? undefined : callOf(config)
+  if (call?.form === 'jwt') return ok(check, 'not used: the issuer verifies its tokens itself')
   const report = await inspectKeySet(config, new AbortController().signal)
   const { mistake: found } = report
+  if (found !== undefined && call !== undefined)
+    return warning(
+      check,
+      `${found}; its opaque tokens need no keys, but its JWTs get 503`,
+      'Ignore this if the issuer issues no JWTs; otherwise set `"form": "jwt"`, or its jwksUri.',
+    )
   if (found !== undefined) return mistake(check, found, remedyFor(found, keySetRemedy(found)))
   const { location, algorithms, ignored } = report
   const seen = `${location} has keys for ${algorithms.join(', ')}`

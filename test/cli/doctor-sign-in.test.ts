@@ -18,12 +18,15 @@ beforeAll(async () => {
     '/other': () => metadata('/elsewhere'),
     '/machines': () => metadata('/machines', { authorization_endpoint: undefined }),
     '/no-pkce': () => metadata('/no-pkce', { code_challenge_methods_supported: ['plain'] }),
+    '/refused': () => metadata('/refused', { token_endpoint: `${server.url}/refuses` }),
   }
   server = await startHttpServer((request, response) => {
+    if (request.url === '/refuses')
+      return response.writeHead(401).end('{"error":"invalid_client","error_description":"hush"}')
     const path = request.url?.replace('/.well-known/openid-configuration', '') ?? ''
     const document = documents[path]
     response.writeHead(document === undefined ? 404 : 200)
-    response.end(JSON.stringify(document?.() ?? {}))
+    return response.end(JSON.stringify(document?.() ?? {}))
   })
 })
 afterAll(() => server?.close())
@@ -86,6 +89,7 @@ test.each([
   ['/other', /has ".*\/elsewhere", expected ".*\/other"$/],
   ['/machines', /has no authorization_endpoint/],
   ['/no-pkce', /does not list S256/],
+  ['/refused', /^the provider refuses the id or the secret of the client \(invalid_client\)$/],
 ])('metadata at %s is a mistake with a remedy', async (path, seen) => {
   const finding = await found(path)
   expect([finding?.level, finding?.seen]).toEqual(['error', expect.stringMatching(seen)])

@@ -129,6 +129,7 @@ export const trialCases: readonly FieldCase[] = [
       'test/features/sign-in/github.test.ts > the gateway is ready, with no breaker of keys, and never looks for them',
       'test/features/sign-in/github.test.ts > a JWT that claims to be of GitHub is refused with 401, without a call to GitHub',
       'test/dev/key-sets.test.ts > is waited for, and none of an issuer that needs no keys',
+      'test/cli/doctor-plain-oauth.test.ts > a good client has no mistake, and the finding names its callback',
     ],
   ),
   proven(

@@ -8,6 +8,7 @@ import { Denied, Unavailable } from '../../errors.ts'
 import { parseStrictJson } from '../../http/strict-json.ts'
 import { callbackPathOf } from './callback.ts'
 import { nameIn } from './contacts.ts'
+import { GITHUB_API_HEADERS, githubEndpoints } from './github-endpoints.ts'
 import type { ExpectedLogin, Provider, ProviderOptions } from './provider.ts'
 import { classifyFailure, clientRefused } from './provider-call.ts'
 import { CALL_TIMEOUT_MS, createProviderClient } from './provider-client.ts'
@@ -17,18 +18,10 @@ import type { TokenResponse } from './token-response.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
-/** The issuer of users of github.com. A GitHub Enterprise Server has its own URL. */
-const GITHUB = 'https://github.com'
-const GITHUB_API = 'https://api.github.com'
 /** The id and the name of the user, and its addresses. */
 const SCOPE = 'read:user user:email'
 const MAX_RESPONSE_BYTES = 65_536
 const MAX_JSON_DEPTH = 16
-const API_HEADERS = {
-  accept: 'application/vnd.github+json',
-  'user-agent': 'portcullis',
-  'x-github-api-version': '2022-11-28',
-}
 /** Of the claims, which are used at once. */
 const CLAIMS_SECONDS = 60
 /** Statuses of an access token that the API does not accept. All others are outages. */
@@ -48,12 +41,9 @@ export function createGitHub({
   now,
 }: ProviderOptions): Provider {
   const { issuer } = config
-  const { require, apiUrl = issuer === GITHUB ? GITHUB_API : `${issuer}/api/v3` } = settings
-  const as: oauth.AuthorizationServer = {
-    issuer,
-    authorization_endpoint: `${issuer}/login/oauth/authorize`,
-    token_endpoint: `${issuer}/login/oauth/access_token`,
-  }
+  const { require, apiUrl } = settings
+  const endpoints = githubEndpoints(issuer, apiUrl)
+  const as: oauth.AuthorizationServer = { issuer, token_endpoint: endpoints.token }
   const oauthClient = createProviderClient({ client: credentials, issuer: config, publicUrl, now })
   const rules = issuerRules(issuerFor(config, { use: 'id_token', client: credentials.id, require }))
   async function exchange(
@@ -71,10 +61,10 @@ export function createGitHub({
     }
   }
 
-  async function read(path: string, accessToken: string): Promise<unknown> {
+  async function read(url: string, accessToken: string): Promise<unknown> {
     const { status, text } = await call(
-      apiUrl + path,
-      { headers: { ...API_HEADERS, authorization: `Bearer ${accessToken}` } },
+      url,
+      { headers: { ...GITHUB_API_HEADERS, authorization: `Bearer ${accessToken}` } },
       {
         dependency: 'identity_provider',
         maxBytes: MAX_RESPONSE_BYTES,
@@ -93,8 +83,8 @@ export function createGitHub({
   /** Returns the claims that an ID token of the user would have. */
   async function findClaims(accessToken: string): Promise<Members> {
     const [user, emails] = await Promise.all([
-      read('/user', accessToken),
-      read('/user/emails', accessToken),
+      read(endpoints.user, accessToken),
+      read(endpoints.emails, accessToken),
     ])
     if (!isRecord(user) || !Number.isSafeInteger(user.id) || !Array.isArray(emails))
       throw new Unavailable('identity_provider', 'malformed')
@@ -125,7 +115,7 @@ export function createGitHub({
     },
 
     async authorizationUrl({ state, verifier, prompt, loginHint, callbackPath }) {
-      const url = new URL(as.authorization_endpoint ?? '')
+      const url = new URL(endpoints.authorization)
       const parameters = {
         response_type: 'code',
         client_id: credentials.id,
