@@ -6,7 +6,7 @@ import type { ListedFeature } from '../validators/feature.ts'
 import { readIdentityHeaders } from '../validators/identity-headers.ts'
 import type { Method } from '../validators/policy.ts'
 import { DEFAULT_MAX_TOKEN_BYTES, DEFAULT_TOKEN_CACHE_BYTES } from '../validators/protection.ts'
-import { checkedParts } from './checked-parts.ts'
+import { checkedParts } from './check-definition.ts'
 import {
   DEFAULT_CLIENT_STALL_SECONDS,
   DEFAULT_MAX_CONCURRENT_REQUESTS,

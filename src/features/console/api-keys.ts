@@ -7,8 +7,8 @@ import { decisionChart } from './chart.ts'
 import { actionForm, type FormField, filterForm, queryForm } from './forms.ts'
 import { keyLimitsView } from './key-limits.ts'
 import { type ConsolePage, type Markup, pathTo, table, when } from './layout.ts'
+import { authorOf, card, facts, NO_STORE_TEXT, numberOf } from './markup.ts'
 import type { Desk, PageDefinition } from './page.ts'
-import { authorOf, card, facts, NO_STORE_TEXT, numberOf } from './parts.ts'
 
 const apiKey = z.object({
   id: z.string(),

@@ -7,8 +7,8 @@ import { NO_STORE } from '../../http/response-headers.ts'
 import { verifyPart } from './chain-verdict.ts'
 import { actionForm, filterForm } from './forms.ts'
 import { type ConsolePage, type Markup, pathTo, table, when } from './layout.ts'
+import { card, facts, NO_STORE_TEXT, numberOf } from './markup.ts'
 import type { Desk, PageDefinition, Query } from './page.ts'
-import { card, facts, NO_STORE_TEXT, numberOf } from './parts.ts'
 
 const erasure = z.object({
   id: z.string(),

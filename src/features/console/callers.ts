@@ -5,8 +5,8 @@ import { type CallerView, callerView } from './calls.ts'
 import { eventTable } from './event-table.ts'
 import { actionForm } from './forms.ts'
 import { type ConsolePage, pathTo, table, when } from './layout.ts'
+import { authorOf, card, NO_STORE_TEXT, numberOf } from './markup.ts'
 import type { PageDefinition, Query } from './page.ts'
-import { authorOf, card, NO_STORE_TEXT, numberOf } from './parts.ts'
 
 export const CALLERS: PageDefinition = {
   path: '/callers',

@@ -2,8 +2,8 @@
 import { html } from 'hono/html'
 import * as z from 'zod/mini'
 import { type ConsolePage, type Markup, pathTo, table } from './layout.ts'
+import { card } from './markup.ts'
 import type { PageDefinition, Query } from './page.ts'
-import { card } from './parts.ts'
 
 const explanation = z.object({
   decision: z.string(),

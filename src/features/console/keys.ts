@@ -4,8 +4,8 @@ import * as z from 'zod/mini'
 import { Denied } from '../../errors.ts'
 import { issuersView } from './issuers.ts'
 import { type ConsolePage, table, when } from './layout.ts'
+import { card } from './markup.ts'
 import type { PageDefinition } from './page.ts'
-import { card } from './parts.ts'
 
 const keyPage = z.object({
   keys: z.array(

@@ -5,8 +5,8 @@ import { BAN_KINDS } from '../../access/abuse/ban-record.ts'
 import { REVOCATION_KINDS } from '../../access/revocation/record.ts'
 import { actionForm, type FormField } from './forms.ts'
 import { type ConsolePage, type Markup, pathTo, table, when } from './layout.ts'
+import { authorOf, card, numberOf } from './markup.ts'
 import type { Desk, PageDefinition } from './page.ts'
-import { authorOf, card, numberOf } from './parts.ts'
 
 const record = {
   id: z.string(),

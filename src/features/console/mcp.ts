@@ -4,9 +4,9 @@ import type * as z from 'zod/mini'
 import { Denied } from '../../errors.ts'
 import { actionForm } from './forms.ts'
 import { type ConsolePage, type Markup, pathTo, table, when } from './layout.ts'
+import { authorOf, card } from './markup.ts'
 import { MCP_READ, mcpView } from './mcp-calls.ts'
 import type { Desk, PageDefinition } from './page.ts'
-import { authorOf, card } from './parts.ts'
 
 type McpView = z.infer<typeof mcpView>
 type Tool = McpView['servers'][number]['tools'][number]

@@ -3,8 +3,8 @@ import { html } from 'hono/html'
 import * as z from 'zod/mini'
 import { actionForm, type FormField, filterForm, queryForm } from './forms.ts'
 import { type ConsolePage, type Markup, pathTo, table } from './layout.ts'
+import { card } from './markup.ts'
 import type { Desk, PageDefinition, Query } from './page.ts'
-import { card } from './parts.ts'
 import { findSubjects, type Tree, treeSchema } from './who.ts'
 
 const tuplePage = z.object({

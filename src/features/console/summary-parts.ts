@@ -3,8 +3,8 @@ import { html } from 'hono/html'
 import type { Summary } from '../../audit/summary.ts'
 import { decisionChart } from './chart.ts'
 import { type Markup, pathTo, table, when } from './layout.ts'
+import { card, numberOf } from './markup.ts'
 import type { Query } from './page.ts'
-import { card, numberOf } from './parts.ts'
 
 export const incomplete = ({ since, countedSince }: Summary): Markup | '' =>
   countedSince > since
