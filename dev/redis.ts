@@ -1,6 +1,6 @@
 /**
  * Selects a Redis for local use, and starts it if necessary: a running one (`REDIS_URL`), a
- * `redis-server` from the PATH, or the embedded `js-redis-server`. A Redis that is started here
+ * `redis-server` from the PATH (or the program that `REDIS_SERVER` names), or the embedded `js-redis-server`. A Redis that is started here
  * listens only on loopback, stores nothing on disk, and ends with `close()` or with this process.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -8,6 +8,9 @@ import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { Redis } from 'ioredis'
 import { freePort } from './free-port.ts'
+
+/** The program of tests and local use. The variable names that of another version, or of Valkey. */
+export const REDIS_SERVER = process.env.REDIS_SERVER || 'redis-server'
 
 const HOST = '127.0.0.1'
 const START_TIMEOUT_MS = 5_000
@@ -76,7 +79,7 @@ async function external(url: string): Promise<RedisHandle> {
  */
 const RUN_WHILE_WATCHED = `
   exec 3<&0
-  redis-server "$@" </dev/null & server=$!
+  "\${REDIS_SERVER:-redis-server}" "$@" </dev/null & server=$!
   (read -r _ <&3; kill "$server") & watcher=$!
   wait "$server"; code=$?
   kill "$watcher"
@@ -104,7 +107,7 @@ async function server(): Promise<RedisHandle> {
   const died = new Promise<string>((resolve) => {
     child.once('exit', (code) => {
       ended =
-        code === 127 ? 'redis-server is not on the PATH' : `redis-server ended with code ${code}`
+        code === 127 ? `${REDIS_SERVER} is not on the PATH` : `redis-server ended with code ${code}`
       if (!isClosing) resolve(ended)
     })
   })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { freePort } from '../../dev/free-port.ts'
-import { startRedis } from '../../dev/redis.ts'
+import { REDIS_SERVER, startRedis } from '../../dev/redis.ts'
 import { HOST } from '../../dev/start/settings.ts'
 
 const START_TIMEOUT_MS = 10_000
@@ -30,7 +30,7 @@ export interface MortalRedis {
  * killed process loses no acknowledged write. A power failure would.
  */
 export async function startMortalRedis(directory: string): Promise<MortalRedis> {
-  if (process.env.REDIS_URL || spawnSync('redis-server', ['--version']).status !== 0) {
+  if (process.env.REDIS_URL || spawnSync(REDIS_SERVER, ['--version']).status !== 0) {
     const redis = await startRedis()
     return { ...redis, kill: undefined, start: async () => {} }
   }
@@ -48,7 +48,7 @@ export async function startMortalRedis(directory: string): Promise<MortalRedis> 
   async function start(keepsData: boolean): Promise<void> {
     if (!keepsData) rmSync(join(directory, LOG_FOLDER), { recursive: true, force: true })
     child = spawn(
-      'redis-server',
+      REDIS_SERVER,
       [
         ...['--port', String(port), '--bind', HOST, '--dir', directory, '--save', ''],
         ...['--appendonly', 'yes', '--appendfsync', 'no', '--auto-aof-rewrite-percentage', '0'],

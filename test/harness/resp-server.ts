@@ -3,9 +3,10 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { Redis } from 'ioredis'
+import { REDIS_SERVER } from '../../dev/redis.ts'
 import { freePort } from './process.ts'
 
-export const hasRedisServer = spawnSync('redis-server', ['--version']).status === 0
+export const hasRedisServer = spawnSync(REDIS_SERVER, ['--version']).status === 0
 
 const HEALTHY = 'redis_version:7.2.0\r\nrole:master\r\ncluster_enabled:0\r\n'
 export const bulk = (text: string) => `$${Buffer.byteLength(text)}\r\n${text}\r\n`
@@ -73,7 +74,7 @@ export async function startRealServer(
   const port = given ?? (await freePort())
   const isSentinel = args.includes('--sentinel')
   const settings = isSentinel ? [] : ['--port', String(port), '--save', '', '--bind', '127.0.0.1']
-  const child = spawn('redis-server', [...args, ...settings], {
+  const child = spawn(REDIS_SERVER, [...args, ...settings], {
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   await new Promise<void>((resolve, reject) => {
@@ -82,7 +83,7 @@ export async function startRealServer(
       text += data
       if (/Ready to accept connections|\+monitor master/.test(text)) resolve()
     })
-    child.once('exit', () => reject(new Error(`redis-server has ended: ${text}`)))
+    child.once('exit', () => reject(new Error(`${REDIS_SERVER} has ended: ${text}`)))
   })
   return {
     port,

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { describe, expect, test } from 'vitest'
+import { REDIS_SERVER } from '../../dev/redis.ts'
 import type { RedisConnection } from '../../src/redis/connection.ts'
 import { createKeys, DEFAULT_KEYS, type RedisKeys } from '../../src/redis/keys.ts'
 import {
@@ -15,7 +16,8 @@ import {
   SLOTS,
   tagSlot,
 } from '../../src/redis/lanes.ts'
-import { freePort, isInstalled, run } from '../harness/process.ts'
+import { freePort, run } from '../harness/process.ts'
+import { hasRedisServer } from '../harness/resp-server.ts'
 
 const connect = (keys: RedisKeys, slot: number): RedisConnection & { slot: number } => ({
   keys,
@@ -46,12 +48,12 @@ describe('tags', () => {
     )
   })
 
-  test.skipIf(!isInstalled('redis-server'))('the slots are those of a cluster', async () => {
+  test.skipIf(!hasRedisServer)('the slots are those of a cluster', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'lanes-'))
     const port = await freePort()
     const node = await run(
       [
-        ...(['redis-server', '--port', String(port)] as const),
+        ...([REDIS_SERVER, '--port', String(port)] as const),
         ...['--bind', '127.0.0.1', '--save', '', '--dir', folder],
         ...['--cluster-enabled', 'yes', '--cluster-port', String(await freePort())],
       ],

@@ -4,8 +4,8 @@ import { authorizationServer } from '../../../src/features/authorization-server/
 import { operators } from '../../../src/features/operators/index.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 import { type Server, startGateway, type TestGateway } from '../../harness/gateway.ts'
-import { isInstalled } from '../../harness/process.ts'
 import { startRedisCluster, type TestCluster } from '../../harness/redis-cluster.ts'
+import { hasRedisServer } from '../../harness/resp-server.ts'
 
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
@@ -28,7 +28,7 @@ interface Caller {
   end(): Promise<unknown>
 }
 
-describe.skipIf(!isInstalled('redis-server'))('after', () => {
+describe.skipIf(!hasRedisServer)('after', () => {
   let cluster: TestCluster
   let gateway: TestGateway
   let other: Server
