@@ -6,6 +6,7 @@ import { type Store, storeFindings } from './redis.ts'
 import { TIMEOUT_MS } from './request.ts'
 
 const CHECK = 'redis'
+const CLUSTER_REMEDY = 'docs/redis-cluster.md describes it.'
 
 export interface RespTarget
   extends Pick<Store, 'prefix' | 'timeoutMs'>,
@@ -31,14 +32,17 @@ export async function checkResp({ prefix, ...target }: RespTarget): Promise<read
       ['INFO', 'replication'],
     ])
     if (typeof replies === 'string')
-      return [mistake(CHECK, `REDIS_URL: ${replies}`, 'Start Redis, or correct REDIS_URL.')]
+      return [
+        mistake(CHECK, `REDIS_URL: ${replies}`, 'Start Redis, or correct REDIS_URL.'),
+        ...warnings.map((text) => warning(CHECK, text, CLUSTER_REMEDY)),
+      ]
     const info = replies.map(({ result }) => String(result)).join('\n')
     return [
       ok(CHECK, serverIn(info)),
       ...(lanes === undefined
         ? []
         : [ok(CHECK, `a cluster of ${client.masters().size} masters, ${lanes.all.length} lanes`)]),
-      ...warnings.map((text) => warning(CHECK, text, 'docs/redis-cluster.md describes it.')),
+      ...warnings.map((text) => warning(CHECK, text, CLUSTER_REMEDY)),
       // Of a cluster, the control lane.
       ...(await storeFindings({
         prefix: keys.prefix,

@@ -12,6 +12,8 @@ import { retryAfter } from '../problems/retry-after.ts'
 /** A readiness check of one dependency. */
 export interface ReadinessCheck {
   readonly name: string
+  /** Whether a failure makes the gateway unready. Default true; else it is only shown. */
+  readonly decides?: boolean
   /** Resolves if the dependency answers, else rejects. `waitUntil` is for background work. */
   check(waitUntil: WaitUntil): Promise<unknown>
 }
@@ -36,7 +38,7 @@ const RETRY_AFTER_SECONDS = 5
 
 /**
  * Creates `GET /healthz` and `GET /readyz`. `healthz` is 200 while the Worker runs, and makes no
- * call. `readyz` is 200 if every check passes, and 503 with the names of those that fail; it never
+ * call. `readyz` is 200 if every check that decides passes, and 503 with the names of those that fail; it never
  * says why. An isolate runs the checks at most once a second and one run at a time, however many
  * requests call `readyz`. The states of breakers do not decide readiness. `readyz` names the policy,
  * so that a rollout can wait until every gateway uses it.
@@ -63,13 +65,16 @@ export function healthRoutes({ checks, breakers, policyDigest, now }: HealthOpti
     .get('/readyz', async (c) => {
       const failed = await failedChecks(waitUntilOf(c))
       const states = checks.map(({ name }) => [name, failed.includes(name) ? 'failed' : 'ok'])
+      const isReady = !checks.some(
+        ({ name, decides }) => decides !== false && failed.includes(name),
+      )
       const body = {
-        status: failed.length === 0 ? 'ready' : 'unready',
+        status: isReady ? 'ready' : 'unready',
         checks: Object.fromEntries(states),
         breakers: summarizeStates(breakers?.list ?? []),
         ...(policyDigest !== undefined && { policy: policyDigest }),
       }
-      return failed.length === 0
+      return isReady
         ? c.json(body, 200, NO_STORE)
         : c.json(body, 503, {
             ...NO_STORE,

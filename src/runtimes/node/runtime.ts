@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { createLaneAdmissionStore } from '../../access/admission/redis/lane-store.ts'
 import { OVERFLOW_TIMEOUT_MS } from '../../audit/queue/audit-queue.ts'
 import { type Runtime, WORKERS } from '../../gateway/runtime.ts'
+import type { ReadinessCheck } from '../../routes/health.ts'
 import { watchedResponse } from '../../streams/watched-response.ts'
 import { awaitedAuditSink } from './audit/sink.ts'
 import { type AuditTrail, createAuditTrail } from './audit/trail.ts'
@@ -16,6 +17,7 @@ import { connectResp, type RespClient } from './redis/resp.ts'
 import type { NodeBindings } from './request-listener.ts'
 import { nodeEnvironment } from './schemas/node-environment.ts'
 import { redisNodeSettings } from './schemas/redis-environment.ts'
+import { parseRedisUrl } from './schemas/redis-url.ts'
 import { serverSettings } from './schemas/server-environment.ts'
 import type { UpgradedResponse } from './upgraded-response.ts'
 
@@ -31,6 +33,8 @@ export interface NodeRuntime extends Runtime {
   check(): Promise<void>
   /** See `RespClient`. Empty without a cluster. */
   readonly masters: RespClient['masters']
+  /** Further checks of readiness. */
+  readonly checks: readonly ReadinessCheck[]
   /** Begins to store audit events, if there is an audit database. */
   start(): void
   /** Returns the `sleep` of one gateway. Its waits end when `signal` aborts. */
@@ -105,6 +109,10 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
       await trail.open()
     },
     masters: () => resp?.masters() ?? new Map(),
+    get checks() {
+      const isCluster = REDIS_URL !== undefined && parseRedisUrl(REDIS_URL)?.lanes !== undefined
+      return resp !== undefined && isCluster ? [clusterCheck(resp)] : []
+    },
     start: trail.start,
     endWaits: () => ended.abort(),
     async close() {
@@ -114,3 +122,12 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
     },
   }
 }
+
+/** It does not decide: one master with a wrong setting would make all gateways unready, and stop all lanes. */
+const clusterCheck = ({ problems }: RespClient): ReadinessCheck => ({
+  name: 'redisCluster',
+  decides: false,
+  async check() {
+    if (problems().length > 0) throw new Error('the log says what is wrong')
+  },
+})

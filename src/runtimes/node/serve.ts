@@ -145,7 +145,7 @@ export async function serve({
 
   /** Builds the gateway of a policy and those behind its further listeners. With those before, they share the counts of load. */
   function gatewaysOf(policy: Policy, services: Services) {
-    const checks = [...services.checks, stopping]
+    const checks = [...services.checks, ...runtime.checks, stopping]
     const answering = (services.listeners ?? []).map((listener) => {
       const createListenerGateway: ListenerParts['createGateway'] = ({ routes, ...changes }) =>
         createGateway(

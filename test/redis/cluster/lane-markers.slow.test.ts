@@ -144,7 +144,8 @@ describe.skipIf(!hasRedisServer)('a master that has lost its keys', () => {
   }, 40_000)
 
   test('is refused if it has the control lane, until an operator continues without it', async () => {
-    const { redis } = gateway()
+    const running = gateway()
+    const { redis } = running
     const control = await cluster.ownerOf(tagSlot('c'))
     const ping = [['EXISTS', `${redis.keys.prefix}any`]]
     await expect.poll(() => redis.send(ping).catch(() => undefined)).toEqual([{ result: 0 }])
@@ -154,6 +155,30 @@ describe.skipIf(!hasRedisServer)('a master that has lost its keys', () => {
       for (let n = 0; n < 3; n += 1) await expect(each.send(ping)).rejects.toThrow(Unavailable)
     expect(warnings.mock.calls.flat().join()).toContain('SET pc:{c}:lanes 16')
     await control.direct.set('pc:{c}:lanes', LANES)
+    // No gateway restarts: what one revokes now is not lost with another master.
+    const subjects = Array.from({ length: CALLERS }, () => principal({ tenant: 'other' }))
+    await expect
+      .poll(() => running.outcomes(subjects), { timeout: RESTORED_MS })
+      .toMatchObject({ admitted: CALLERS })
+    const revocations = createRevocations(running.redis, now)
+    const times = { atSeconds: now() / 1000, ttlSeconds: 600 }
+    for (const { subject: value } of subjects)
+      await revocations.revokeBefore({ kind: 'subject', issuer: IDP, value, ...times })
+    const next = cluster.masters.find((node) => node !== control)
+    if (next === undefined) throw new Error('there is no other master')
+    await lose(next)
+    let admitted = 0
+    await expect
+      .poll(
+        async () => {
+          const count = await running.outcomes(subjects.map((caller) => ({ ...caller })))
+          admitted += count.admitted
+          return count.refused
+        },
+        { timeout: RESTORED_MS },
+      )
+      .toBe(CALLERS)
+    expect(admitted, NEVER).toBe(0)
     const later = gateway()
     await expect
       .poll(() => later.redis.send(ping).catch(() => undefined), { timeout: RESTORED_MS })

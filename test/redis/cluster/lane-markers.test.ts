@@ -22,7 +22,8 @@ const master = (answer: (command: RedisCommand) => RedisReply): ClusterNode => (
   ...unused.nodeAt(SERVER),
   query: async (commands) => commands.map(answer),
 })
-const empty = () => master(() => ({ result: 0 }))
+const nothing = ([name]: RedisCommand): RedisReply => ({ result: name === 'GET' ? null : 0 })
+const empty = () => master(nothing)
 const down = () => master(() => ({ error: 'CLUSTERDOWN The cluster is down' }))
 const silent = () =>
   master(() => {
@@ -50,10 +51,8 @@ test.each([
   ['do not answer', silent],
   ['have no owner of their slots', down],
 ])('an empty control master is not that of a new cluster if others %s', async (_, other) => {
-  const control = master(([name, key]) =>
-    name === 'EXISTS' && String(key).startsWith('pc:{c}:')
-      ? { result: 0 }
-      : { error: 'MOVED 1 127.0.0.1:1' },
+  const control = master((command) =>
+    String(command[1]).startsWith('pc:{c}:') ? nothing(command) : { error: 'MOVED 1 127.0.0.1:1' },
   )
   await expect(
     markersOf(control, other()).verify(control, (slot) => slot === CONTROL_SLOT),

@@ -24,6 +24,8 @@ export interface RedisSettings {
   readonly fenceMs?: number
   /** `REDIS_REPLICAS_ACKED`: so many replicas must have a revocation. Default: 1 on a cluster, else 0. */
   readonly replicasAcked?: number
+  /** `REDIS_EVICTION=accepted`: a cluster may evict keys, revocations too. Default false: it is not used. */
+  readonly acceptsEviction?: boolean
 }
 
 /** A Redis for the option `redis` of `portcullis()`. Each guard has its own circuit breaker and deadline. */

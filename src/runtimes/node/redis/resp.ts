@@ -79,6 +79,7 @@ function connectMaster(
       throw new Misconfigured('The environment', [redisMistake(mistake, 'REDIS_FENCE_MS')])
     },
     masters: () => new Map(),
+    problems: () => [],
     close: master.close,
   }
 }
@@ -140,6 +141,7 @@ function connectServer(
       }
     },
     masters: () => new Map(),
+    problems: () => [],
     close() {
       socket.close()
       writers.close()

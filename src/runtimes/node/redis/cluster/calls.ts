@@ -57,11 +57,12 @@ export interface CallTarget {
 /**
  * Returns a function that creates the `send` of a slot. Each node has its own circuit breaker and its
  * own deadlines. A command is sent again only if the node says that it has not run: never after a
- * lost socket. Throws a `TypeError` for a key of another lane.
+ * lost socket. Throws a `TypeError` for a key of another lane. `onCircle` is called if nodes send a call on too often.
  */
 export function clusterCalls(
   router: ClusterRouter,
   { timeoutMs = DEFAULT_REDIS_TIMEOUT_MS, breaker, breakerOf, onCall }: RedisCallOptions,
+  onCircle: () => void = () => {},
 ): (target: CallTarget) => RedisConnection['send'] {
   const ofNodes = new WeakMap<ClusterNode, Bounds>()
   const ofUnknown: Bounds = { breaker, deadlines: createDeadlines(timeoutMs) }
@@ -176,7 +177,10 @@ export function clusterCalls(
         if (redirection === undefined) return all
         // The replicas of the next node must have the writes.
         if (isWriter) pending.push(commands.length - 1)
-        if (hops === MAX_HOPS) throw new Error('the nodes send the call in circles')
+        if (hops === MAX_HOPS) {
+          if (redirection.kind === 'moved') onCircle()
+          throw new Error('the nodes send the call in circles')
+        }
         if (redirection.kind === 'moved') route.hop = hopTo(router.moved(slot, redirection.server))
         else if (redirection.kind === 'ask') route.hop = hopTo(router.nodeAt(redirection.server))
         else {

@@ -16,9 +16,10 @@ import {
 } from '../socket/resp-client.ts'
 import { findMistake } from '../socket/resp-socket.ts'
 import { clusterCalls } from './calls.ts'
-import { createLaneMarkers } from './lane-markers.ts'
+import { createLaneMarkers, OtherLanes } from './lane-markers.ts'
+import { createClusterProblems } from './problems.ts'
 import { createClusterRouter } from './router.ts'
-import { clusterFindings } from './start-checks.ts'
+import { createClusterChecks, UnsafeSettings } from './start-checks.ts'
 
 export interface ClusterTarget extends RedisTarget {
   readonly lanes: number
@@ -54,8 +55,22 @@ export function connectCluster(
     target,
     silenceMs,
     fenceMs,
-    verify: (node, owns) => markers.verify(node, owns),
+    async verify(node, owns) {
+      const [settings, keys] = await Promise.allSettled([
+        checks.require(node),
+        markers.verify(node, owns),
+      ])
+      for (const result of [settings, keys]) if (result.status === 'rejected') throw result.reason
+    },
+    onTick: () => problems.report(),
     verifiedSlots: [CONTROL_TAG, ...laneTags(target.lanes)].map(tagSlot),
+  })
+  const checks = createClusterChecks(router, { fenceMs, timeoutMs, replicasAcked, acceptsEviction })
+  const problems = createClusterProblems({
+    router,
+    checks,
+    log: (text) => console.error(text),
+    now: () => performance.now(),
   })
   const control = createKeys(`${keyPrefix}{${CONTROL_TAG}}:`)
   const stored = storedLanes(
@@ -79,7 +94,7 @@ export function connectCluster(
   const complete = () => void unchecked.broadcast.complete(() => Date.now()).catch(() => {})
 
   const connect = (calls: RedisCallOptions, isChecked = true) => {
-    const sendTo = clusterCalls(router, calls)
+    const sendTo = clusterCalls(router, calls, problems.circled)
     const connection = createLanes({
       prefix: keyPrefix,
       count: target.lanes,
@@ -120,26 +135,35 @@ export function connectCluster(
     async check() {
       try {
         await within(CHECK_TIMEOUT_MS, router.refresh())
-        const { mistakes, warnings } = await within(
-          CHECK_TIMEOUT_MS,
-          clusterFindings(router, { fenceMs, timeoutMs, replicasAcked, acceptsEviction }),
-        )
-        const proofs = router.masters().map((node) => node.proved())
-        await within(CHECK_TIMEOUT_MS, Promise.allSettled(proofs))
-        const found = await stored.compared().then(
-          () => [],
-          () => stored.mistake(),
-        )
-        if (mistakes.length + found.length > 0)
-          throw new Misconfigured('The environment', [...mistakes, ...found])
-        return warnings
       } catch (cause) {
-        if (cause instanceof Misconfigured) throw cause
         const mistake = findMistake(cause)
         if (mistake === undefined) return []
         throw new Misconfigured('The environment', [redisMistake(mistake)])
       }
+      // A master that hangs hides nothing about the others.
+      const masters = router.masters()
+      const causes = await Promise.all(
+        masters.map(async (node) => {
+          const [, proof] = await Promise.allSettled([
+            within(CHECK_TIMEOUT_MS, checks.require(node)),
+            within(CHECK_TIMEOUT_MS, node.proved()),
+          ])
+          return proof.status === 'rejected' ? { node, cause: proof.reason } : []
+        }),
+      )
+      const comparison = await stored.compared().catch(({ cause }) => cause)
+      const failures = causes.flat()
+      const { mistakes, warnings } = checks.findings()
+      const others = [comparison, ...failures.map(({ cause }) => cause)]
+        .filter((cause) => !(cause instanceof UnsafeSettings))
+        .filter((cause) => cause instanceof OtherLanes || failures.length === masters.length)
+        .flatMap((cause) => findMistake(cause) ?? [])
+      const all = [...mistakes, ...[...new Set(others)].map((text) => redisMistake(text))]
+      if (all.length > 0) throw new Misconfigured('The environment', all)
+      const unreached = failures.flatMap(({ node, cause }) => problems.describe(node, cause))
+      return problems.shown([...warnings, ...unreached])
     },
+    problems: problems.list,
     masters: () => new Map(router.masters().map((node) => [node.address, node.state()])),
     close() {
       clearInterval(completing)
@@ -156,7 +180,6 @@ function storedLanes(
   mark: () => Promise<void>,
 ) {
   let isEqual = false
-  let other: string | undefined
   let comparing: Promise<void> | undefined
 
   async function compare(): Promise<void> {
@@ -165,10 +188,10 @@ function storedLanes(
       ['GET', key],
     ])
     if (typeof value?.result !== 'string') throw new Unavailable('redis', 'refused')
-    if (value.result === String(lanes)) await mark()
-    isEqual = value.result === String(lanes)
-    other = isEqual ? undefined : value.result
-    if (!isEqual) throw new Unavailable('redis', 'refused', { cause: new Error('other lanes') })
+    if (value.result !== String(lanes))
+      throw new Unavailable('redis', 'refused', { cause: new OtherLanes(lanes, value.result) })
+    await mark()
+    isEqual = true
   }
 
   return {
@@ -179,15 +202,6 @@ function storedLanes(
       })
       return comparing
     },
-    /** What is wrong after `compared` has thrown; empty if Redis did not answer. */
-    mistake: () =>
-      other === undefined
-        ? []
-        : [
-            redisMistake(
-              `has ${lanes} lanes, but the keys of this cluster are in ${other} lanes; set ?lanes=${other}`,
-            ),
-          ],
   }
 }
 

@@ -7,12 +7,30 @@ import type { RedisCommand, RedisConnection, RedisReply } from '../../../../redi
 import { clusterKeys, createKeys, replicationKeys } from '../../../../redis/keys.ts'
 import { CONTROL_TAG, laneTags, tagSlot } from '../../../../redis/lanes.ts'
 import type { RedisServer } from '../../schemas/redis-url.ts'
+import { UnusableServer } from '../socket/server-info.ts'
 import type { ClusterNode } from './router.ts'
 import { readRedirection } from './slot-table.ts'
 
 /** The keys of lanes, or of the control lane, are gone. No reply of the master is used. */
 class LostKeys extends Error {
   override readonly name = 'LostKeys'
+}
+
+/** The keys of the cluster are in another number of lanes. */
+export class OtherLanes extends UnusableServer {
+  constructor(lanes: number, stored: string) {
+    super(
+      `has ${lanes} lanes, but the keys of this cluster are in ${stored} lanes; set ?lanes=${stored}`,
+    )
+  }
+}
+
+/** The node says that another one owns its slots. */
+export class DisputedSlots extends Error {
+  override readonly name = 'DisputedSlots'
+  constructor() {
+    super('the master says that another node owns its slots')
+  }
 }
 
 interface MarkerOptions {
@@ -35,7 +53,14 @@ interface Place {
   readonly marker: string
 }
 
-/** Creates the check. Each lane has a marker from the first start on; the control lane gets its own last. */
+/** The marker of the control lane while the first start sets those of the lanes. */
+const BEGUN = 'begun'
+const DONE = '1'
+
+/**
+ * Creates the check. Each lane has a marker from the first start on. That of the control lane says whether
+ * all lanes have got theirs.
+ */
 export function createLaneMarkers({
   keyPrefix,
   lanes,
@@ -65,7 +90,7 @@ export function createLaneMarkers({
     const from = connectionOf(undefined)
     const lane = direct(connectionOf(number))
     await restoreLane(hasControl ? direct(from) : from, lane, number, now)
-    await node.query([['SET', replicationKeys(lane.keys).marker, '1']])
+    await node.query([['SET', replicationKeys(lane.keys).marker, DONE]])
   }
 
   async function restoreAll(
@@ -113,28 +138,29 @@ export function createLaneMarkers({
     async verify(node: ClusterNode, owns: (slot: number) => boolean): Promise<void> {
       const here = [control, ...ofLanes].filter(({ slot }) => owns(slot))
       const found = await markersAt(node, here)
-      const lost = here.filter((_, at) => !found[at])
+      let lost = here.filter((_, at) => !found[at])
       if (lost.length === 0) return
       const hasControl = here.includes(control)
-      if (hasControl && lost.includes(control)) {
-        const [known] = await node.query([exists(stored)])
-        // Present while the first start sets the markers, and if an operator continues without the keys.
-        const isStored = isPresent(known)
-        if (isStored && lost.length === 1) return
+      const ask: RedisConnection['send'] = hasControl ? node.query : connectionOf(undefined).send
+      const [state, count] = (await ask([get(control.marker), get(stored)])).map(textIn)
+      // A gateway with a wrong number of lanes looks in the wrong places, and must restore nothing there.
+      if (count !== undefined && count !== String(lanes)) throw new OtherLanes(lanes, count)
+      if (state === BEGUN) return
+      if (state === undefined) {
         // A new cluster.
         if (!(await anyLaneIsMarked())) return
-        if (!isStored) {
+        if (count === undefined) {
           warn(
             'Redis Cluster: the control lane has lost its keys: clients, API keys, sessions and revocations. ' +
               'Restore them from a backup. To continue without them: ' +
-              `SET ${stored} ${lanes}, and restart the gateways`,
+              `SET ${stored} ${lanes}`,
           )
           throw new LostKeys('the control lane has lost its keys')
         }
-      }
-      if (!hasControl) {
-        const [known] = await connectionOf(undefined).send([exists(control.marker)])
-        if (!isPresent(known)) return
+        // An operator continues without the keys. From now on, a lane without a marker has lost its keys again.
+        await ask([['SET', control.marker, DONE, 'NX']])
+        lost = lost.filter((place) => place !== control)
+        if (lost.length === 0) return
       }
       warn(
         `Redis Cluster: ${node.address} has lost the keys of ${lost.length} lanes, and gets their revocations again`,
@@ -146,21 +172,37 @@ export function createLaneMarkers({
     /** Sets the markers of a new cluster. */
     async mark(): Promise<void> {
       const connection = connectionOf(undefined)
-      const [known] = await connection.send([exists(control.marker)])
-      if (isPresent(known)) return
+      const [, known] = await connection.send([
+        ['SET', control.marker, BEGUN, 'NX'],
+        get(control.marker),
+      ])
+      if (textIn(known) === DONE) return
       await Promise.all(
-        ofLanes.map(({ number, marker }) => connectionOf(number).send([['SET', marker, '1']])),
+        ofLanes.map(({ number, marker }) => connectionOf(number).send([['SET', marker, DONE]])),
       )
-      await connection.send([['SET', control.marker, '1']])
+      await connection.send([['SET', control.marker, DONE]])
     },
   }
 }
 
 const exists = (key: string): RedisCommand => ['EXISTS', key]
+const get = (key: string): RedisCommand => ['GET', key]
 
 /** An error is no answer: a master that has restarted says `CLUSTERDOWN` at first, whatever it has lost. */
 function isPresent(reply: RedisReply | undefined): boolean {
   if (reply?.result === 1) return true
   if (reply?.result === 0) return false
-  throw new Error('the master does not say whether it has its keys')
+  throw failureOf(reply)
 }
+
+/** Returns undefined for a key that does not exist. */
+function textIn(reply: RedisReply | undefined): string | undefined {
+  if (typeof reply?.result === 'string') return reply.result
+  if (reply?.result === null) return undefined
+  throw failureOf(reply)
+}
+
+const failureOf = (reply: RedisReply | undefined): Error =>
+  reply?.error?.startsWith('MOVED ')
+    ? new DisputedSlots()
+    : new Error('the master does not say whether it has its keys')

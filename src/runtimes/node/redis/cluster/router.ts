@@ -1,16 +1,11 @@
 /** The nodes of a cluster, and which of them owns a slot now. */
-import type { RedisReply } from '../../../../redis/connection.ts'
 import { SLOTS } from '../../../../redis/lanes.ts'
 import type { RedisServer, RedisTarget } from '../../schemas/redis-url.ts'
 import { createFencedServer, type FencedServer, tickMsOf } from '../fence/fenced-server.ts'
+import { findMistake } from '../socket/resp-socket.ts'
 import { requireCluster } from '../socket/server-info.ts'
-import {
-  addressOf,
-  type NodeEntry,
-  readSlots,
-  type SlotRange,
-  UnreadableReply,
-} from './slot-table.ts'
+import { addressOf, type NodeEntry, type SlotRange } from './slot-table.ts'
+import { hasFailed, isConnected, readView, type View } from './view.ts'
 
 /** Views of the cluster are at most so old, also if nothing fails. */
 const REFRESH_MS = 30_000
@@ -36,6 +31,8 @@ export interface RouterOptions {
   readonly verify?: (node: ClusterNode, owns: (slot: number) => boolean) => Promise<void>
   /** The slots that `verify` is about, that of the control lane first. Default: none. */
   readonly verifiedSlots?: readonly number[]
+  /** Called some times a second, once the router is used. Must not throw. Default: nothing. */
+  readonly onTick?: () => void
 }
 
 export interface ClusterRouter {
@@ -59,14 +56,11 @@ export interface ClusterRouter {
   ranges(): readonly SlotRange[]
   /** All nodes that own slots. */
   masters(): readonly ClusterNode[]
+  /** Whether the node that was last asked reaches this one, or is this one. */
+  isReachedByOthers(node: ClusterNode): boolean
+  /** Returns why no node said who owns which slots, the last time. Undefined: one did. */
+  failure(): unknown
   close(): void
-}
-
-/** What one node reports. */
-interface View {
-  readonly ranges: readonly SlotRange[]
-  /** The reply to `CLUSTER NODES`, if the user may call it. */
-  readonly nodes: string
 }
 
 /** Creates the router. It connects when the first call needs it. */
@@ -76,6 +70,7 @@ export function createClusterRouter({
   fenceMs,
   verify = async () => {},
   verifiedSlots = [],
+  onTick = () => {},
 }: RouterOptions): ClusterRouter {
   const nodes = new Map<string, ClusterNode>()
   const seeds = target.servers.map(addressOf)
@@ -86,6 +81,8 @@ export function createClusterRouter({
   const verifying = new Map<string, Promise<void>>()
   let owners: (ClusterNode | undefined)[] = []
   let table: readonly SlotRange[] = []
+  let reported: View['nodes']
+  let failure: unknown
   let refreshing: Promise<void> | undefined
   let refreshedMs = Number.NEGATIVE_INFINITY
   let isSuspect = false
@@ -129,14 +126,14 @@ export function createClusterRouter({
       ['CLUSTER', 'SLOTS'],
       ['CLUSTER', 'NODES'],
     ])
-    const ranges = readSlots(resultOf(slots), node.server)
-    if (ranges.length === 0) throw new UnreadableReply('the node knows no owner of any slot')
-    return { ranges, nodes: typeof list?.result === 'string' ? list.result : '' }
+    return readView(slots, list, node.server)
   }
 
-  function use({ ranges }: View): void {
+  function use({ ranges, nodes: list }: View): void {
     if (isClosed) return
     table = ranges
+    reported = list
+    failure = undefined
     const next: (ClusterNode | undefined)[] = new Array(SLOTS)
     for (const { from, to, master } of ranges) next.fill(nodeAt(master.server), from, to + 1)
     owners = next
@@ -204,6 +201,10 @@ export function createClusterRouter({
     start()
     refreshing ??= ask()
       .then(use)
+      .catch((cause) => {
+        failure = cause
+        throw cause
+      })
       .finally(() => {
         refreshing = undefined
       })
@@ -244,6 +245,7 @@ export function createClusterRouter({
     const isDue = now() - refreshedMs >= REFRESH_MS
     const isUncertain = isSuspect || all.some((node) => !node.state().isBelieved)
     if (isDue || isUncertain) refresh().catch(() => {})
+    onTick()
   }
 
   return {
@@ -271,6 +273,11 @@ export function createClusterRouter({
     refresh,
     ranges: () => table,
     masters,
+    isReachedByOthers(node) {
+      const entry = entries().find(({ server }) => addressOf(server) === node.address)
+      return entry !== undefined && isConnected(reported, entry)
+    },
+    failure: () => failure,
     close() {
       isClosed = true
       clearInterval(timer)
@@ -291,24 +298,14 @@ export class LostSlots extends Error {
 const nameIn = ({ servers }: RedisTarget): string | undefined =>
   servers.map(({ host }) => host).find((host) => /[a-z]/i.test(host) && !host.includes(':'))
 
-/** Reports whether a node marks a master as failed, or as possibly failed. */
-function hasFailed({ nodes }: View, { id }: NodeEntry): boolean {
-  const line = nodes.split('\n').find((each) => each.startsWith(`${id} `))
-  const flags = line?.split(' ')[2]?.split(',') ?? []
-  return flags.includes('fail') || flags.includes('fail?')
-}
-
-function resultOf(reply: RedisReply | undefined): unknown {
-  if (reply?.error !== undefined) throw new UnreadableReply('the node does not report its slots')
-  return reply?.result
-}
-
-/** Returns the first that succeeds. Throws why the last one failed. */
+/** Returns the first that succeeds. Throws what an operator can correct, or why the last one failed. */
 async function firstOf<Value>(attempts: readonly Promise<Value>[]): Promise<Value> {
   try {
     return await Promise.any(attempts)
   } catch (error) {
-    throw error instanceof AggregateError ? (error.errors.at(-1) ?? error) : error
+    if (!(error instanceof AggregateError)) throw error
+    const mistake = error.errors.find((cause) => findMistake(cause) !== undefined)
+    throw mistake ?? error.errors.at(-1) ?? error
   }
 }
 

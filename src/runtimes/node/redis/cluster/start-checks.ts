@@ -1,7 +1,7 @@
 /** What a cluster must be so that no revocation is lost, as far as its nodes report it. */
-import type { Mistake } from '../../../../problems/mistake.ts'
-import type { RedisReply } from '../../../../redis/connection.ts'
+import { type Mistake, textOf } from '../../../../problems/mistake.ts'
 import { redisMistake } from '../socket/resp-client.ts'
+import { UnusableServer } from '../socket/server-info.ts'
 import type { ClusterNode, ClusterRouter } from './router.ts'
 import { addressOf } from './slot-table.ts'
 
@@ -12,9 +12,28 @@ export interface ClusterRequirements {
   readonly acceptsEviction: boolean
 }
 
-interface Findings {
+export interface Findings {
   readonly mistakes: readonly Mistake[]
   readonly warnings: readonly string[]
+}
+
+interface NodeFindings extends Findings {
+  /** Whether a revocation could be lost, or a replaced master be believed. */
+  readonly isUnsafe: boolean
+}
+
+/** Settings of a master would lose revocations. {@link ClusterChecks.findings} has them. */
+export class UnsafeSettings extends UnusableServer {
+  constructor() {
+    super('a master has settings that lose revocations')
+  }
+}
+
+export interface ClusterChecks {
+  /** Reads the settings of a master, at each proof. Throws `UnsafeSettings`, and if it does not answer. */
+  require(node: ClusterNode): Promise<void>
+  /** Returns what is known about all masters now, each finding once. */
+  findings(): Findings
 }
 
 const SETTINGS = [
@@ -25,41 +44,46 @@ const SETTINGS = [
 ] as const
 type Setting = (typeof SETTINGS)[number]
 
-const UNREADABLE: Findings = {
+const UNREADABLE: NodeFindings = {
+  isUnsafe: false,
   mistakes: [],
   warnings: [
     'REDIS_URL: the user may not run CONFIG GET, so the settings of the cluster were not checked; allow +config|get behind -@dangerous',
   ],
 }
 
-/** Reads the settings of all masters that answer. A user without the right to read them gets a warning. */
-export async function clusterFindings(
-  router: ClusterRouter,
+/**
+ * Creates the checks. A user without the right to read settings gets a warning. The settings of a master
+ * that does not answer are checked when it does, before any of its replies is used.
+ */
+export function createClusterChecks(
+  router: Pick<ClusterRouter, 'masters' | 'ranges'>,
   requirements: ClusterRequirements,
-): Promise<Findings> {
-  const found = await Promise.all(
-    router.masters().map(async (node) => {
-      const settings = await settingsOf(node)
-      return settings === 'refused' ? UNREADABLE : findingsOf(settings, requirements)
-    }),
-  )
-  const all = [...found, replicasOf(router, requirements)]
+): ClusterChecks {
+  const found = new Map<string, NodeFindings>()
   return {
-    mistakes: unique(
-      all.flatMap(({ mistakes }) => mistakes),
-      ({ message }) => message,
-    ),
-    warnings: unique(
-      all.flatMap(({ warnings }) => warnings),
-      (text) => text,
-    ),
+    async require(node) {
+      const settings = await settingsOf(node)
+      const findings = settings === 'refused' ? UNREADABLE : findingsOf(settings, requirements)
+      found.set(node.address, findings)
+      if (findings.isUnsafe) throw new UnsafeSettings()
+    },
+    findings() {
+      const ofMasters = router.masters().flatMap(({ address }) => found.get(address) ?? [])
+      const all: readonly Findings[] = [...ofMasters, replicasOf(router, requirements)]
+      return {
+        mistakes: unique(
+          all.flatMap(({ mistakes }) => mistakes),
+          textOf,
+        ),
+        warnings: [...new Set(all.flatMap(({ warnings }) => warnings))],
+      }
+    },
   }
 }
 
 async function settingsOf(node: ClusterNode): Promise<ReadonlyMap<Setting, string> | 'refused'> {
-  const replies = await node
-    .query(SETTINGS.map((name) => ['CONFIG', 'GET', name]))
-    .catch((): readonly RedisReply[] => [])
+  const replies = await node.query(SETTINGS.map((name) => ['CONFIG', 'GET', name]))
   if (replies.some(({ error }) => error !== undefined)) return 'refused'
   const values = SETTINGS.flatMap((name, at): [Setting, string][] => {
     const result = replies[at]?.result
@@ -72,11 +96,12 @@ async function settingsOf(node: ClusterNode): Promise<ReadonlyMap<Setting, strin
 function findingsOf(
   settings: ReadonlyMap<Setting, string>,
   { fenceMs, timeoutMs, acceptsEviction }: ClusterRequirements,
-): Findings {
+): NodeFindings {
   const mistakes: Mistake[] = []
   const warnings: string[] = []
   const nodeTimeoutMs = Number(settings.get('cluster-node-timeout') ?? Number.POSITIVE_INFINITY)
-  if (fenceMs + timeoutMs >= nodeTimeoutMs)
+  // Without a fence there is no proof to protect: only in tests.
+  if (Number.isFinite(fenceMs) && fenceMs + timeoutMs >= nodeTimeoutMs)
     mistakes.push(
       redisMistake(
         `${fenceMs} ms and the deadline of ${timeoutMs} ms must be less than cluster-node-timeout, which is ${nodeTimeoutMs} ms: ` +
@@ -93,23 +118,28 @@ function findingsOf(
         redisMistake(`${text}; set noeviction, or accept the loss with REDIS_EVICTION=accepted`),
       )
   }
-  if (settings.get('cluster-require-full-coverage') === 'yes')
-    mistakes.push(
-      redisMistake(
-        'the cluster has cluster-require-full-coverage yes, so that one failed master stops all of them; set it to no',
-      ),
-    )
   if (settings.get('cluster-allow-reads-when-down') === 'yes')
     mistakes.push(
       redisMistake(
         'the cluster has cluster-allow-reads-when-down yes, so that a master without the others answers calls; set it to no',
       ),
     )
-  return { mistakes, warnings }
+  const isUnsafe = mistakes.length > 0
+  // Other masters answer until one fails.
+  if (settings.get('cluster-require-full-coverage') === 'yes')
+    mistakes.push(
+      redisMistake(
+        'the cluster has cluster-require-full-coverage yes, so that one failed master stops all of them; set it to no',
+      ),
+    )
+  return { mistakes, warnings, isUnsafe }
 }
 
 /** After a failover a master has no replica for a while. A gateway that restarts then must start. */
-function replicasOf(router: ClusterRouter, { replicasAcked }: ClusterRequirements): Findings {
+function replicasOf(
+  router: Pick<ClusterRouter, 'ranges'>,
+  { replicasAcked }: ClusterRequirements,
+): Findings {
   const ranges = router.ranges()
   const poor = ranges.filter(({ replicas }) => replicas.length < replicasAcked)
   const [first] = poor

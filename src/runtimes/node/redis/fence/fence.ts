@@ -46,8 +46,10 @@ export interface Fence {
   silentMs(): number
   /** Believes no reply until the next proof. */
   close(): void
-  /** How often a silence was too long. */
+  /** How often a silence was too long, or the socket was lost. */
   closings(): number
+  /** Returns why the last proof failed. Undefined after one that succeeded. */
+  failure(): unknown
 }
 
 /** Creates a closed fence. */
@@ -58,6 +60,7 @@ export function createFence({ fenceMs, prepare, ping, confirm, now, sleep }: Fen
   /** Changes when the fence closes: a proof that began before is void. */
   let round = 0
   let proof: Promise<void> | undefined
+  let failure: unknown
 
   function close(): void {
     if (isOpen) closings += 1
@@ -92,13 +95,24 @@ export function createFence({ fenceMs, prepare, ping, confirm, now, sleep }: Fen
     },
     proved() {
       if (isOpen) return Promise.resolve()
-      proof ??= prove().finally(() => {
-        proof = undefined
-      })
+      proof ??= prove()
+        .then(
+          () => {
+            failure = undefined
+          },
+          (cause) => {
+            failure = cause
+            throw cause
+          },
+        )
+        .finally(() => {
+          proof = undefined
+        })
       return proof
     },
     silentMs: () => now() - lastSentMs,
     close,
     closings: () => closings,
+    failure: () => failure,
   }
 }

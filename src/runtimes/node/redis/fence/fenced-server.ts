@@ -46,6 +46,8 @@ export interface FencedServer {
   proved(): Promise<void>
   /** See `Fence.isOpen`. */
   isBelieved(): boolean
+  /** See `Fence.failure`. */
+  failure(): unknown
   /** Sends `PING` if the server is silent, and begins a proof if it is not believed. Throws never. */
   tick(): void
   /** Drops all sockets, so that the next calls find the server anew. */
@@ -135,6 +137,7 @@ export function createFencedServer(options: FencedServerOptions): FencedServer {
     query,
     proved: fence.proved,
     isBelieved: fence.isOpen,
+    failure: fence.failure,
     tick() {
       if (!fence.isOpen()) fence.proved().catch(() => {})
       else if (fence.silentMs() >= tickMsOf(fenceMs)) void ping()

@@ -35,6 +35,11 @@ export interface RespClient {
   check(): Promise<readonly string[]>
   /** Returns the state of each known master of a cluster, by address. Empty without a cluster. */
   masters(): ReadonlyMap<string, ServerState>
+  /**
+   * Returns what an operator must correct at a cluster, such as a setting that loses revocations: what `check`
+   * has not seen because a master was away, and what came later. Empty without a cluster.
+   */
+  problems(): readonly string[]
   /** Closes all sockets. Calls in progress fail, as do later calls. */
   close(): void
 }
