@@ -8,24 +8,20 @@ import type { ConnectRedis } from '../gateway/runtime.ts'
 import type { PresetName } from '../identity-providers/presets.ts'
 import type { LimitDefinition, LimitGroup, RevocationDefinition } from '../policy/definition.ts'
 import type { RedisConnection } from '../redis/connection.ts'
-import type { IssuerInput } from '../validators/issuer.ts'
+import type { IssuerFields } from '../validators/issuer-input.ts'
 import type { LimitText } from '../validators/limit.ts'
-
-type PresetIssuer = Extract<IssuerInput, { readonly preset: PresetName }>
 
 /**
  * A trusted issuer of access tokens. Every field except `issuer` and `audience` has a default; where
  * the preset has one of these two, it may be undefined.
  */
-// `Omit` of the union `IssuerInput` itself would keep only the names that all its members have.
-export interface IssuerOptions
-  extends Partial<Omit<PresetIssuer, 'issuer' | 'audience' | 'preset'>> {
+export interface IssuerOptions extends Partial<Omit<IssuerFields, 'issuer' | 'audience'>> {
   /** The identity provider. Its preset has defaults of the other fields. */
   readonly preset?: PresetName
   /** `iss` of its tokens. */
   readonly issuer: string | undefined
   /** `aud` of the tokens that this app accepts. */
-  readonly audience: string | string[] | undefined
+  readonly audience: string | readonly string[] | undefined
 }
 
 /** The REST address of an Upstash Redis. */

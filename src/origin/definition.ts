@@ -57,7 +57,9 @@ export interface CanaryDefinition {
 
 /** Changes of headers. `remove` comes before `set`. */
 export interface HeaderChanges {
+  /** Values by name. They replace what the message has. Default none. */
   readonly set?: Readonly<Record<string, string>>
+  /** Names of headers that are removed. Default none. */
   readonly remove?: readonly string[]
 }
 

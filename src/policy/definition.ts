@@ -35,8 +35,11 @@ export type LimitBy = LimitScope | ((of: LimitSubject) => string)
 export interface LimitDefinition {
   /** Requests per window, or units if a request costs more than one. */
   readonly limit: number
+  /** Length of the window in seconds, 1 to 86,400. */
   readonly windowSeconds: number
+  /** Whose requests are counted together: those of one `key`, `subject`, `client`, `tenant` or `address`, or of one result of a function. */
   readonly by: LimitBy
+  /** While Redis does not answer: `deny` (503) or `allow` the request. Each allowed one is audited. */
   readonly onUnavailable: OnUnavailable
   /** `observe`: counts without refusing; audit events record what it would refuse. Default `enforce`. */
   readonly mode?: Mode
@@ -76,8 +79,11 @@ export interface PermissionDemand {
  * `definePolicy` refuses schemas that drop unknown keys.
  */
 export interface InputSchemas {
+  /** The parameters of the path. Default: not checked. */
   readonly params?: $ZodType
+  /** The parameters of the query. Default: not checked. */
   readonly query?: $ZodType
+  /** The headers of the request. Default: not checked. */
   readonly headers?: $ZodType
   /** Requires a body of type `application/json`. With `z.optional`, a request may have none. */
   readonly body?: $ZodType
@@ -88,6 +94,7 @@ export interface RouteDefinition<
   LimitName extends string = string,
   OriginName extends string = string,
 > extends OriginRouting<OriginName> {
+  /** The method. A `GET` route also answers `HEAD`. */
   readonly method: Method
   /** Hono pattern: `/orders/:id`, or `/files/*` for all paths below. */
   readonly path: string
@@ -104,7 +111,9 @@ export interface RouteDefinition<
   readonly relation?: RelationDemand
   /** Allows anonymous callers. A token that is presented must still be valid. */
   readonly anonymous?: true
+  /** Names in `limits` of the policy: each of them counts a request. Default none. */
   readonly limits?: readonly LimitName[]
+  /** Schemas of what the caller sends. A request that does not match is refused. Default: not checked. */
   readonly input?: InputSchemas
   /**
    * Pages of other origins that may read the responses: `cors()` from `portcullis/cors`. Default
@@ -201,6 +210,7 @@ export interface PolicyDefinition<
   readonly roles: Readonly<Record<RoleName, readonly string[]>>
   /** Also `plans()` and `quotas()` from `portcullis/plans`. */
   readonly limits: Readonly<Record<LimitName, LimitDefinition | LimitText | LimitGroup>>
+  /** What callers may request. A request without a route is refused, and the origin is not called. */
   readonly routes: readonly RouteDefinition<NoInfer<LimitName>, NoInfer<OriginName>>[]
   /** Several origins: `origins()` from `portcullis/origins`. Default: one, of the environment. */
   readonly origins?: OriginsFeature<OriginName>

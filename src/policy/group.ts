@@ -1,11 +1,15 @@
 /** Groups of routes that share settings. */
-import type { RouteDefinition } from './definition.ts'
+import type { InputSchemas, RouteDefinition } from './definition.ts'
 
 /** Settings of all routes of a group: any optional field of a route. */
 export interface GroupDefaults<
   LimitName extends string = string,
   OriginName extends string = string,
 > extends Omit<RouteDefinition<LimitName, OriginName>, 'method' | 'path'> {
+  /** Limits of all routes, before those of each route. Default none. */
+  readonly limits?: readonly LimitName[]
+  /** Schemas of the input of each route that has none of its own. Default: not checked. */
+  readonly input?: InputSchemas
   /** Beginning of every path: `/v1`. Default none. */
   readonly prefix?: string
 }

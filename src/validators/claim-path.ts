@@ -14,7 +14,7 @@ const MAX_SOURCES = 16
 const name = text(MAX_NAME_CHARS)
 const names = z.array(name).check(z.minLength(1), z.maxLength(MAX_PATH_NAMES))
 
-const shortPath = z
+export const shortPath = z
   .string()
   .check(
     z.refine(

@@ -42,11 +42,11 @@ const issuerClient = z.union(
 
 export type IssuerClient = z.output<typeof issuerClient>
 
+export const issuerClients = z.array(issuerClient).check(unique('issuer', 'duplicate issuer'))
+
 export const issuerClientVariables = {
   shape: {
-    ISSUER_CLIENTS: z.optional(
-      z.pipe(json, z.array(issuerClient).check(unique('issuer', 'duplicate issuer'))),
-    ),
+    ISSUER_CLIENTS: z.optional(z.pipe(json, issuerClients)),
   },
   checks: [
     superRefine<Environment | undefined>((env, context) => {

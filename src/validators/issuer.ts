@@ -2,11 +2,12 @@
 import { base64url, type JSONWebKeySet } from 'jose'
 import * as z from 'zod/mini'
 import { isGuessable, isPublished } from '../crypto/weak-keys.ts'
-import { PRESETS, type Preset, type PresetName } from '../identity-providers/presets.ts'
+import { PRESETS, type Preset } from '../identity-providers/presets.ts'
 import { superRefine } from './checks.ts'
 import { type ClaimPath, claimPath, claimSources, parsePaths } from './claim-path.ts'
 import { list, MAX_NAMES, requirements } from './claim-requirements.ts'
 import { introspection, mistakesInPrefixes, userinfo } from './introspection.ts'
+import type { IssuerFields } from './issuer-input.ts'
 import { ALGORITHMS, sortKeys } from './jwk.ts'
 import { nameMap, namePattern } from './name-pattern.ts'
 import { converted, nonEmpty, text, unique } from './schema-parts.ts'
@@ -50,7 +51,7 @@ const TENANT_PLACE = '{tenantid}'
 /** Neither `common` nor another alias of several tenants may be one. */
 const tenant = z.string().check(z.regex(/^[\w.-]*[\d.][\w.-]*$/, 'must be a tenant id or domain'))
 
-const issuer = z
+export const issuer = z
   .strictObject({
     issuer: z
       .string({ error: ({ input }) => (input === undefined ? MISSING : undefined) })
@@ -181,8 +182,20 @@ export const needsDiscovery = ({ jwksUri, jwks }: Pick<IssuerConfig, 'jwksUri' |
 const hasMetadata = (issuer: string) =>
   httpUrl.safeParse(issuer).success && isPrivateLine(issuer) && !/[?#]/.test(issuer)
 
+type Parsed = z.output<typeof issuer>
+type Defaulted = {
+  [Name in keyof Parsed]-?: undefined extends Parsed[Name] ? never : Name
+}[keyof Parsed]
+
+/** The parsed fields, with the comments of those that a user writes. */
+type Described<Name extends keyof IssuerFields> = {
+  [Field in keyof Pick<IssuerFields, Name>]: Parsed[Field]
+}
+
 /** Times are in seconds. */
-export interface IssuerConfig extends z.infer<typeof issuer> {
+export interface IssuerConfig
+  extends Described<Exclude<keyof IssuerFields, Defaulted>>,
+    Required<Described<Defaulted>> {
   /** Claim paths by the name of a header for the origin: from the policy, not from a user's entry. */
   readonly identityHeaders?: ReadonlyMap<string, ClaimPath> | undefined
   /** `none`: a feature says that the issuer publishes no keys and issues no JWTs. */
@@ -200,11 +213,6 @@ export const markKeyless = (
       ? { ...config, keySet: 'none' }
       : config,
   )
-
-/** An issuer as a user writes it. */
-export type IssuerInput =
-  | z.input<typeof issuer>
-  | (Partial<z.input<typeof issuer>> & { readonly preset: PresetName })
 
 export const issuers = converted(
   z.array(z.pipe(z.transform(withPreset), issuer)),

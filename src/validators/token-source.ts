@@ -7,10 +7,11 @@ const MAX_SOURCES = 8
 const MAX_NAME_CHARS = 256
 
 /** Headers with another meaning. Some of their values are logged. */
-const OTHER_MEANING =
+export const OTHER_MEANING =
   /^(?:(?:set-)?cookie2?|dpop|host|origin|referer|user-agent|trace(?:parent|state)|x-request-id|x-consistency-token|cf-(?!access-).+|(?:content|proxy|sec|x-auth|x-forwarded)-.+)$/i
 
-const header = z.string().check(
+/** The name of a header that may contain a token. */
+export const tokenHeader = z.string().check(
   z.maxLength(MAX_NAME_CHARS),
   z.regex(/^[a-z0-9-]+$/i, 'must contain only letters, digits and hyphens'),
   z.refine((name) => !OTHER_MEANING.test(name), 'is a header with another meaning'),
@@ -32,7 +33,7 @@ const origins = z.optional(z.array(webOrigin))
 const tokenSource = z.union(
   [
     z
-      .strictObject({ header, fromCookie: z.optional(cookie), origins }, FORM)
+      .strictObject({ header: tokenHeader, fromCookie: z.optional(cookie), origins }, FORM)
       .check(
         z.refine(
           (source) => source.origins === undefined || source.fromCookie !== undefined,
@@ -44,24 +45,37 @@ const tokenSource = z.union(
   FORM,
 )
 
-/**
- * A place for a token in a request:
- *
- * - `header`: `Authorization`, where the token follows the scheme `Bearer` or `DPoP`, or another
- *   header that contains only the token. `fromCookie` is the cookie from which a proxy in front of
- *   the gateway sets the header: the cookie is not read, and not forwarded.
- * - `cookie`: a cookie that contains only the token.
- *
- * `origins` are other origins with pages that may send the cookie with unsafe methods and upgrades.
- * Default: only pages of the same origin.
- */
-export type TokenSource =
-  | {
-      readonly header: string
-      readonly fromCookie?: string | undefined
-      readonly origins?: readonly string[] | undefined
-    }
-  | { readonly cookie: string; readonly origins?: readonly string[] | undefined }
+/** A header that contains a token. */
+interface HeaderSource {
+  /**
+   * `Authorization`, where the token follows the scheme `Bearer` or `DPoP`, or another header that contains only the token.
+   */
+  readonly header: string
+  /**
+   * The cookie from which a proxy in front of the gateway sets the header: the cookie is not read, and not forwarded.
+   * Default: none.
+   */
+  readonly fromCookie?: string | undefined
+  /**
+   * Other origins with pages that may send the cookie with unsafe methods and upgrades. Requires `fromCookie`.
+   * Default: only pages of the same origin.
+   */
+  readonly origins?: readonly string[] | undefined
+}
+
+/** A cookie that contains a token. */
+interface CookieSource {
+  /** A cookie that contains only the token. */
+  readonly cookie: string
+  /**
+   * Other origins with pages that may send the cookie with unsafe methods and upgrades. Default: only pages of the
+   * same origin.
+   */
+  readonly origins?: readonly string[] | undefined
+}
+
+/** A place for a token in a request: a header or a cookie. */
+export type TokenSource = HeaderSource | CookieSource
 
 export const DEFAULT_TOKEN_SOURCES: readonly TokenSource[] = [{ header: 'Authorization' }]
 

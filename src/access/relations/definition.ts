@@ -54,8 +54,11 @@ export interface RelationsDefinition {
 
 /** A tuple that counts as present for one request. Each part except the relation is a template. */
 export interface ContextualTupleDefinition {
+  /** Template of the object: `order:{params.id}`. */
   readonly object: string
+  /** Name of a relation of the object's type. */
   readonly relation: string
+  /** Template of the subject that has the relation: `user:{subject}`. */
   readonly subject: string
 }
 

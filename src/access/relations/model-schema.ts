@@ -1,19 +1,46 @@
 /** Schema of an authorization model in the format of OpenFGA's API (schema 1.1). */
 import * as z from 'zod/mini'
 
+/** How subjects get a relation. Has exactly one member. */
 export interface UsersetJson {
+  /** The subjects that tuples of the relation name: `{}`. */
   readonly this?: object | undefined
+  /** The subjects that have another relation to the same object. */
   readonly computedUserset?: RelationNameJson | undefined
-  readonly tupleToUserset?:
-    | { readonly tupleset: RelationNameJson; readonly computedUserset: RelationNameJson }
-    | undefined
-  readonly union?: { readonly child: readonly UsersetJson[] } | undefined
-  readonly intersection?: { readonly child: readonly UsersetJson[] } | undefined
-  readonly difference?: { readonly base: UsersetJson; readonly subtract: UsersetJson } | undefined
+  /** The subjects that have a relation to the objects that tuples of another relation name. */
+  readonly tupleToUserset?: TupleToUsersetJson | undefined
+  /** The subjects of any of several usersets. */
+  readonly union?: UsersetsJson | undefined
+  /** The subjects that all of several usersets contain. */
+  readonly intersection?: UsersetsJson | undefined
+  /** The subjects of one userset that another one does not contain. */
+  readonly difference?: DifferenceJson | undefined
 }
 
 interface RelationNameJson {
+  /** Empty: it is always the object of the check. */
+  readonly object?: '' | undefined
+  /** The name of the relation. */
   readonly relation: string
+}
+
+interface TupleToUsersetJson {
+  /** The relation of this object whose tuples name other objects. */
+  readonly tupleset: RelationNameJson
+  /** The relation that subjects have to those objects. */
+  readonly computedUserset: RelationNameJson
+}
+
+interface UsersetsJson {
+  /** Two usersets or more. */
+  readonly child: readonly UsersetJson[]
+}
+
+interface DifferenceJson {
+  /** The userset with all subjects. */
+  readonly base: UsersetJson
+  /** The userset whose subjects are removed. */
+  readonly subtract: UsersetJson
 }
 
 /** Enough for a userset of ten levels. */
@@ -65,13 +92,65 @@ const origin = {
   source_info: z.nullish(z.looseObject({})),
 }
 
+/** The source file of a definition in a modular model. Ignored by decisions. */
+interface OriginJson {
+  /** The module that contains the definition. Ignored by decisions. */
+  readonly module?: string | undefined
+  /** The file of the module. Ignored by decisions. */
+  readonly source_info?: object | null | undefined
+}
+
+/** Subjects that tuples of a relation may name. */
+export interface DirectTypeJson {
+  /** The type of the subjects: `user` permits `user:anne`. */
+  readonly type: string
+  /** The relation of a userset: `member` permits `group:staff#member`. */
+  readonly relation?: string | undefined
+  /** `{}` permits all subjects of the type: `user:*`. */
+  readonly wildcard?: object | null | undefined
+  /** A condition of OpenFGA. Models with conditions are refused. */
+  readonly condition?: string | undefined
+}
+
+interface RelationMetadataJson extends OriginJson {
+  /** What tuples of the relation may name. Empty: tuples cannot assign it. */
+  readonly directly_related_user_types?: readonly DirectTypeJson[] | null | undefined
+}
+
+interface TypeMetadataJson extends OriginJson {
+  /** What tuples may name, for each relation of the type. */
+  readonly relations?: Readonly<Record<string, RelationMetadataJson>> | null | undefined
+}
+
+export interface TypeDefinitionJson {
+  /** The name of the type, such as `document`. */
+  readonly type: string
+  /** How subjects get each relation to objects of the type, by its name. */
+  readonly relations?: Readonly<Record<string, UsersetJson>> | null | undefined
+  /** What tuples may name, and where definitions are from. */
+  readonly metadata?: TypeMetadataJson | null | undefined
+}
+
+/** An authorization model in the format of OpenFGA's API. */
+export interface RelationModelJson {
+  /** The JSON Schema of the file, for editors. Ignored. */
+  readonly $schema?: string | undefined
+  /** The id of the model in OpenFGA. Ignored. */
+  readonly id?: string | undefined
+  /** The version of the language: `1.1`. */
+  readonly schema_version: string
+  /** The types of subjects and objects. */
+  readonly type_definitions: readonly TypeDefinitionJson[]
+  /** Conditions of OpenFGA. Models with conditions are refused. */
+  readonly conditions?: Readonly<Record<string, unknown>> | null | undefined
+}
+
 const directType = z.strictObject({
   type: z.string(),
   relation: z.optional(z.string()),
   wildcard: z.nullish(z.strictObject({})),
   condition: z.optional(z.string()),
 })
-export type DirectTypeJson = z.infer<typeof directType>
 
 const typeDefinition = z.strictObject({
   type: z.string(),
@@ -91,10 +170,10 @@ const typeDefinition = z.strictObject({
     }),
   ),
 })
-export type TypeDefinitionJson = z.infer<typeof typeDefinition>
 
 /** Safe only if {@link unboundedness} is undefined. Does NOT check references. */
 export const relationModelSchema = z.strictObject({
+  $schema: z.optional(z.string()),
   id: z.optional(z.string()),
   schema_version: z.string(),
   type_definitions: z.array(typeDefinition),

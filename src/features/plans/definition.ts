@@ -6,7 +6,9 @@ import type { Mode } from '../../validators/mode.ts'
 
 /** An exact window of a plan. */
 export interface RateDefinition {
+  /** Requests per window. */
   readonly limit: number
+  /** Length of the window in seconds. */
   readonly windowSeconds: number
 }
 

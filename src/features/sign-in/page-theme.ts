@@ -11,8 +11,11 @@ export interface Branding {
   readonly logo?: string
   /** Links below every page: `https:` URLs, or paths of this host. Default none. */
   readonly links?: {
+    /** The privacy notice. */
     readonly privacy?: string
+    /** The terms of use. */
     readonly terms?: string
+    /** Help for users. */
     readonly support?: string
   }
 }
@@ -24,9 +27,20 @@ const DEFAULT_THEME = {
   text: 'CanvasText',
   accent: 'LinkText',
   radius: '4px',
-} as const
+} as const satisfies Required<PageTheme>
 
-export type PageTheme = { readonly [Name in keyof typeof DEFAULT_THEME]?: string }
+export interface PageTheme {
+  /** Fonts of the text. Default `system-ui, sans-serif`. */
+  readonly font?: string
+  /** Color of the page. Default `Canvas`. */
+  readonly background?: string
+  /** Color of the text. Default `CanvasText`. */
+  readonly text?: string
+  /** Color of links and buttons. Default `LinkText`. */
+  readonly accent?: string
+  /** Radius of corners. Default `4px`. */
+  readonly radius?: string
+}
 
 /** Returns the style of the pages. The theme has been checked: see `signInSchema`. */
 export function formatStyle(theme: PageTheme): string {

@@ -87,6 +87,14 @@ export const signInClientSchema = z.strictObject({
   userInfo: z.optional(z.enum(['auto', 'required', 'never'])),
 })
 
+/** The sign-out of a provider without RP-Initiated Logout. */
+interface SignOutSettings {
+  /** Its URL: https, or http on a loopback address. */
+  readonly url: string
+  /** The name of the parameter for the page that follows. */
+  readonly returnTo: string
+}
+
 /** How users sign in with a client of the gateway at an issuer. */
 export interface SignInSettings {
   /** For the page on which a user chooses between several providers. */
@@ -97,16 +105,16 @@ export interface SignInSettings {
   readonly preset?: 'github' | undefined
   /** The API of such a provider. Default: that of github.com, or `/api/v3` at another issuer. */
   readonly apiUrl?: string | undefined
+  /** Requested scopes, separated by spaces, `openid` among them. Default `openid`. */
   readonly scope: string
   /** Rules for ID tokens. Default: those of the issuer, except for kinds of tokens. */
   readonly require?: z.output<typeof requirements> | undefined
   /** Further parameters of the authorization request. */
   readonly parameters?: Readonly<Record<string, string>> | undefined
   /**
-   * The sign-out of a provider without RP-Initiated Logout. `returnTo` is the parameter for the page
-   * that follows. Default: `end_session_endpoint` of its metadata.
+   * The sign-out of a provider without RP-Initiated Logout. Default: `end_session_endpoint` of its metadata.
    */
-  readonly signOut?: { readonly url: string; readonly returnTo: string } | undefined
+  readonly signOut?: SignOutSettings | undefined
   /**
    * `own`: the callback of this provider alone; `shared`: that of all. Default: `shared` with one
    * provider, and for a provider that announces `iss` in its responses (RFC 9207); otherwise `own`.

@@ -24,10 +24,16 @@ export interface TransmitterDefinition {
   /** An older event is refused: 60 to 2,592,000 seconds. Default 86,400 (one day). */
   readonly maxAgeSeconds?: number
   /**
-   * Fetches events from the transmitter (RFC 8936), in addition to pushed ones. `url` is `endpoint_url` of
-   * the stream. All gateways together poll once in `everySeconds`, 5 to 3,600; default 30.
+   * Fetches events from the transmitter (RFC 8936), in addition to pushed ones. Default: only pushed ones.
    */
-  readonly poll?: { readonly url: string; readonly everySeconds?: number }
+  readonly poll?: PollDefinition
+}
+
+interface PollDefinition {
+  /** `endpoint_url` of the stream. */
+  readonly url: string
+  /** All gateways together poll once in this time, 5 to 3,600 seconds. Default 30. */
+  readonly everySeconds?: number
 }
 
 export interface SignalsDefinition {
