@@ -13,11 +13,9 @@ import { parseConfiguration } from '../../src/validators/configuration.ts'
 import { type Finding, mistake, ok, warning } from './finding.ts'
 import { githubMistake } from './github.ts'
 import { jsonIn, request } from './request.ts'
-import { clientMistake } from './token-endpoint.ts'
+import { type Client, clientMistake } from './token-endpoint.ts'
 
 const REMEDY = 'Write `issuer` in ISSUERS and ISSUER_CLIENTS exactly as the provider does.'
-
-type Client = WholeConfig['issuerClients'][number]
 
 /** Checks each provider, at the same time. Names the URIs that it must accept. */
 export function checkSignIn({

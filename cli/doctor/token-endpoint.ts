@@ -1,7 +1,10 @@
 /** Finds out whether a provider accepts the gateway as its client, with a code that no login has. */
+import type { WholeConfig } from '../../src/features/environment.ts'
 import { authenticateRequest } from '../../src/features/introspection/client-authentication.ts'
-import type { IssuerClient } from '../../src/validators/issuer-client.ts'
 import { type Answer, jsonIn, request } from './request.ts'
+
+/** A client of the gateway at a provider. */
+export type Client = WholeConfig['issuerClients'][number]
 
 /** What is wrong, and how to correct it. Contains no text of the provider. */
 export interface ClientMistake {
@@ -30,7 +33,7 @@ const ERROR_CODE = /^[a-z_]{1,64}$/
  */
 export async function clientMistake(
   url: string,
-  client: IssuerClient,
+  client: Client,
   redirectUri: string,
 ): Promise<TokenEndpointReport> {
   const { headers, form } = await authenticateRequest(client, Date.now())
@@ -52,7 +55,7 @@ export async function clientMistake(
 
 function mistakeFor(
   error: string | undefined,
-  client: IssuerClient,
+  client: Client,
   redirectUri: string,
 ): ClientMistake | undefined {
   if (REFUSED_CLIENT.includes(error)) {

@@ -2,7 +2,6 @@
 import { inspectKeySet } from '../../dev/start/key-sets.ts'
 import { remedyFor } from '../../dev/start/unreachable.ts'
 import type { WholeConfig } from '../../src/features/environment.ts'
-import { callOf } from '../../src/validators/introspection.ts'
 import { type Finding, mistake, notChecked, ok, warning } from './finding.ts'
 import { request, shownUrl } from './request.ts'
 
@@ -31,7 +30,7 @@ async function keySetFinding(
   }
   if (config.keySet === 'none')
     return ok(check, 'none: users sign in there, and it issues no tokens')
-  const call = signsIdTokens ? undefined : callOf(config)
+  const call = signsIdTokens ? undefined : (config.introspection ?? config.userinfo)
   if (call?.form === 'jwt') return ok(check, 'not used: the issuer verifies its tokens itself')
   const report = await inspectKeySet(config, new AbortController().signal)
   const { mistake: found } = report

@@ -169,6 +169,11 @@ describe('the structure of the source', () => {
     shared.push('src/runtimes/node/index.ts', 'src/runtimes/node/other-runtime.ts')
     // `doctor` names the callback that a provider must accept.
     shared.push('src/features/sign-in/callback.ts')
+    // It logs in there with a code that does not exist, as the sign-in does with one that does.
+    for (const part of ['github-endpoints', 'schema'])
+      shared.push(`src/features/sign-in/${part}.ts`)
+    shared.push('src/features/introspection/client-authentication.ts')
+    shared.push('src/validators/configuration.ts')
     // `signals` asks a transmitter for the events that a gateway knows.
     for (const part of ['access-token', 'event-types', 'metadata-url', 'schema'])
       shared.push(`src/features/signals/${part}.ts`)
