@@ -4,6 +4,7 @@ import { ProblemError } from '../../errors.ts'
 import { targetOf } from '../../http/path.ts'
 import type { GatewayVariables } from '../../middleware/context.ts'
 import { receivedHeaders } from '../../middleware/request-headers.ts'
+import { accountNameOf } from './account-name.ts'
 import { isShown } from './navigation.ts'
 import { deniedPage } from './pages/denied-page.ts'
 import type { RenderPage } from './pages/page.ts'
@@ -30,13 +31,14 @@ export function refusedNavigations({ renderPage }: { renderPage: RenderPage }): 
     if (error === undefined || refusal.headers.get('content-type') !== PROBLEM_TYPE) return
     const { status } = refusal
     const { method } = c.req
+    const principal = c.get('portcullis.principal')
     const headers = Object.fromEntries(
       [...refusal.headers].filter(([name]) => !OF_THE_DOCUMENT.includes(name)),
     )
     const page = deniedPage({
       status,
       problem: error instanceof ProblemError ? error.problem : undefined,
-      subject: c.get('portcullis.principal')?.subject,
+      account: principal ? accountNameOf(principal) : undefined,
       path: returnPathIn(targetOf(c.req.url)),
       isRepeatable: method === 'GET' || method === 'HEAD',
       retryAfter: refusal.headers.get('retry-after'),

@@ -45,6 +45,12 @@ describe.each(['Node', 'workerd'] as const)('a demanded login on %s [S81]', (run
   }
   const sentAge = () => gateway.provider.requests.at(-1)?.get('max_age')
 
+  test('the page of the consent has the name of the account, not its subject', async () => {
+    gateway.provider.answer.idToken = { name: 'Alice <b>' }
+    const { text } = await authorize({ prompt: 'login' })
+    expect(text).toContain('as <strong>Alice &lt;b&gt;</strong>.')
+  })
+
   test.each<[string, Record<string, string>]>([
     ['max_age', { max_age: '60' }],
     ['prompt=login', { prompt: 'login' }],

@@ -153,6 +153,19 @@ test('a route that demands a kind or an age of the login stays closed', async ()
   expect(gateway.reached.map(({ url }) => url)).toEqual(['/orders'])
 })
 
+test.each<readonly [string, object, string]>([
+  ['the name', { name: 'Mona & Lisa' }, 'Mona &amp; Lisa'],
+  ['without a name, the login', { name: null }, 'octocat'],
+])('the page of a refusal has %s of the account, not its number', async (_what, user, shown) => {
+  github.answer.user = { login: 'octocat', id: 583_231, ...user }
+  const browser = createUserAgent()
+  await browser.visit(`${gateway.url}/orders`)
+  const { status, text } = await browser.visit(`${gateway.url}/audit`)
+  expect([status, gateway.reached.length]).toEqual([403, 1])
+  expect(text).toContain(`You are signed in as <strong>${shown}</strong>.`)
+  expect(text).not.toContain('583231')
+})
+
 describe('GitHub has no key set', () => {
   test('the gateway is ready, with no breaker of keys, and never looks for them', async () => {
     const response = await fetch(`${gateway.url}/-/readyz`)

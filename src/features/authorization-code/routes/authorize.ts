@@ -12,6 +12,7 @@ import { completeRoute, type PolicyLimit } from '../../../policy/route.ts'
 import { AUTHORIZE_PATH } from '../../authorization-server/metadata.ts'
 import { OAUTH_HEADERS, oauthProblemOf } from '../../authorization-server/routes/error.ts'
 import { readForm } from '../../authorization-server/routes/routes.ts'
+import { accountNameOf } from '../../sign-in/account-name.ts'
 import type { RenderPage } from '../../sign-in/pages/page.ts'
 import type { SignedInUsers } from '../../sign-in/signed-in-user.ts'
 import type { AuthorizationEndpoint } from '../authorization-endpoint.ts'
@@ -137,8 +138,8 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
     const next = await steps.authorize(search.slice(1), createBrowser(c, path))
     if ('redirect' in next) return redirect(next.redirect)
     const { user, ...consent } = next
-    const { subject } = user.principal
-    return renderPage(c, consentPage({ ...consent, subject, path, publicUrl, words, schemes }))
+    const account = accountNameOf(user.principal)
+    return renderPage(c, consentPage({ ...consent, account, path, publicUrl, words, schemes }))
   })
 
   matched('POST', CONSENT_PATH)

@@ -18,7 +18,8 @@ export interface ConsentPage {
   readonly origin: ClientOrigin
   /** The handle of the request. */
   readonly handle: string
-  readonly subject: string
+  /** Who is signed in. */
+  readonly account: string
   /** The path and query of this page. */
   readonly path: string
   /** The gateway's public URL. */
@@ -30,14 +31,14 @@ export interface ConsentPage {
 
 /** Returns the page that asks the user. It says who vouches for the name of the client. */
 export function consentPage(page: ConsentPage): Page {
-  const { authorization, handle, subject, path, publicUrl, words } = page
+  const { authorization, handle, account, path, publicUrl, words } = page
   const { name, redirectUri, scopes, audiences } = authorization
   const places = audiences.length > 1 ? audiences.slice(1) : audiences
   return {
     title: 'Allow access?',
     formTargets: [formTargetOf(redirectUri)],
     content: html`<p><strong>${name}</strong> wants to use <strong>${new URL(publicUrl).host}</strong>
-as <strong>${subject}</strong>.
+as <strong>${account}</strong>.
 <a href="${signInPath({ returnPath: path, prompt: 'select_account' })}">Use another account</a></p>
 <p>${originText(page)}</p>
 <p>It will be able to:</p>

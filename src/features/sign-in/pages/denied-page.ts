@@ -8,8 +8,8 @@ export interface RefusedNavigation {
   readonly status: number
   /** Undefined: a defect of the gateway, or of its settings. */
   readonly problem: Problem | undefined
-  /** Who is signed in, as the provider names the account. */
-  readonly subject: string | undefined
+  /** Who is signed in. */
+  readonly account: string | undefined
   /** The path and query of the page. */
   readonly path: string
   /** Whether the person can load the page again without sending something twice. */
@@ -38,12 +38,12 @@ export function deniedPage(refused: RefusedNavigation) {
 }
 
 function explain(refused: RefusedNavigation): Explanation {
-  const { status, problem, subject, path } = refused
+  const { status, problem, account, path } = refused
   switch (problem?.code) {
     case 'insufficient_permission':
       return {
         title: 'Your account has no access to this page',
-        text: html`${signedInAs(subject)}Ask the operator of this service for access, or use another account.`,
+        text: html`${signedInAs(account)}Ask the operator of this service for access, or use another account.`,
         links: otherAccount(path),
       }
     case 'banned':
@@ -82,7 +82,7 @@ function explain(refused: RefusedNavigation): Explanation {
     case 403:
       return {
         title: 'The request was refused',
-        text: signedInAs(subject),
+        text: signedInAs(account),
         links: otherAccount(path),
       }
     case 404:
@@ -114,8 +114,8 @@ function explain(refused: RefusedNavigation): Explanation {
   }
 }
 
-const signedInAs = (subject: string | undefined): PageContent =>
-  subject === undefined ? '' : html`You are signed in as <strong>${subject}</strong>. `
+const signedInAs = (account: string | undefined): PageContent =>
+  account === undefined ? '' : html`You are signed in as <strong>${account}</strong>. `
 
 const otherAccount = (path: string): PageContent =>
   html`<ul><li><a class="choice" href="${signInPath({ returnPath: path, prompt: 'select_account' })}">Use another account</a></li>
