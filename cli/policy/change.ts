@@ -89,5 +89,5 @@ export function* changesOfMembers(of: string, before: unknown, after: unknown): 
     yield* changesOfMembers(`${of}.${name}`, before[name], after[name])
 }
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value?.constructor === Object

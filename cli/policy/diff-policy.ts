@@ -11,6 +11,7 @@ import {
   isSame,
 } from './change.ts'
 import { changesInList } from './diff-route.ts'
+import { changesInSettings } from './diff-settings.ts'
 import { limitInWords } from './words.ts'
 
 type Limits = ReadonlyMap<string, PolicyLimit>
@@ -99,15 +100,6 @@ export function* changesInPolicy(before: Policy, after: Policy): Generator<Chang
     if (COMPARED.has(field)) continue
     const [one, another] = [before[field as keyof Policy], after[field as keyof Policy]]
     yield* changesOfMembers(field, one, another)
-  }
-}
-
-/** Compares the settings of each feature that both policies have. Their direction is unknown. */
-function* changesInSettings(before: Policy, after: Policy): Generator<Change> {
-  for (const { name, settings } of before.features) {
-    const other = after.features.find((feature) => feature.name === name)
-    if (other !== undefined)
-      yield* changesOfMembers(`features.${name}`, settings ?? {}, other.settings ?? {})
   }
 }
 

@@ -15,6 +15,13 @@ export const featureSchema = <Name extends string>(name: Name) =>
   })
 
 /**
+ * `more`: more of it (a larger number, further entries, a switch that is on) admits more callers, and nothing
+ * admits none. `less`: more of it admits fewer. `bound`: as `more`, and nothing is no bound. `none`: it admits
+ * the same callers.
+ */
+export type SettingEffect = 'more' | 'less' | 'bound' | 'none'
+
+/**
  * A feature of the policy's list `features`, or behind one of its fields. Its function creates it; the
  * rest of it is `Feature` of the gateway.
  */
@@ -23,8 +30,13 @@ export interface ListedFeature {
   readonly name: string
   /** Names of other features of the list that it needs. */
   readonly requires?: readonly string[]
-  /** What its function was called with, so that `policy diff` finds changes. Never a secret. */
+  /** What its function was called with, and the defaults, so that `policy diff` finds changes. Never a secret. */
   readonly settings?: object
+  /**
+   * What a change of a setting means, by its path: `roles`, or `authentication.acr`; `*` is every name.
+   * A setting without one counts as looser.
+   */
+  readonly effects?: Readonly<Record<string, SettingEffect>>
   /**
    * Yields the mistakes of routes that only this feature can find. Their paths begin with the index of the
    * route.

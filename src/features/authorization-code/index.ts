@@ -88,7 +88,25 @@ export function authorizationCode(definition: AuthorizationCodeDefinition = {}):
   const { sessionSeconds = DEFAULT_SESSION_SECONDS } = definition
   return {
     name: 'authorizationCode',
-    settings: definition,
+    settings: {
+      documents: {},
+      ...definition,
+      sessionSeconds,
+      registration: termsOf(definition.registration),
+    },
+    effects: {
+      scopes: 'none',
+      sessionSeconds: 'more',
+      redirectSchemes: 'more',
+      documents: 'more',
+      'documents.allow': 'bound',
+      'documents.deny': 'less',
+      'documents.loopback': 'more',
+      identityAssertions: 'more',
+      registration: 'more',
+      'registration.perAddress': 'more',
+      'registration.unusedSeconds': 'more',
+    },
     requires: ['authorizationServer', 'signIn'],
     sessionSeconds,
     create(parts) {
@@ -104,6 +122,13 @@ export function authorizationCode(definition: AuthorizationCodeDefinition = {}):
     },
   }
 }
+
+/** Returns the terms with which clients register themselves. False: they cannot. */
+const termsOf = (registration: AuthorizationCodeDefinition['registration'] = false) =>
+  registration !== false && {
+    ...DEFAULT_REGISTRATION,
+    ...(registration === true ? {} : registration),
+  }
 
 /** Throws `Misconfigured` without what the flow needs. */
 function refuseIncomplete({ config }: FeatureParts): void {
@@ -147,14 +172,14 @@ function createCodeFlow(
   const configured = clientsOf(config)
   const { sessionSeconds, scopes: words = {}, redirectSchemes: schemes = [] } = definition
   // Such clients have no key. Under a profile, none of them could ever log in.
-  const { documents: documented = profile === undefined && {}, registration = false } = definition
-  const terms = { ...DEFAULT_REGISTRATION, ...(registration === true ? {} : registration || {}) }
+  const { documents: documented = profile === undefined && {} } = definition
+  const terms = termsOf(definition.registration)
   const consents = createConsents(redis, now)
   const withdrawal = withdrawalOf(parts)
   const codes = createAuthorizationCodes(redis, now)
   const waiting = createWaitingRequests(redis)
   // Without registration, clients that registered themselves before are unknown.
-  const registered = registration === false ? undefined : createRegisteredClients(redis)
+  const registered = terms === false ? undefined : createRegisteredClients(redis)
   const documents =
     documented === false
       ? undefined
@@ -226,8 +251,9 @@ function createCodeFlow(
         now,
       })
       const register =
-        registered &&
-        createRegistrationEndpoint({ ...terms, store, registered, publicUrl, schemes, now })
+        terms === false || registered === undefined
+          ? undefined
+          : createRegistrationEndpoint({ ...terms, store, registered, publicUrl, schemes, now })
       return {
         forms: [{ path: PUSHED_REQUEST_PATH, handle: push, status: 201 }],
         apps: register === undefined ? [pages] : [pages, registrationRoutes(register)],

@@ -55,6 +55,7 @@ export function authorizationServer(definition: AuthorizationServerDefinition = 
   return {
     name: 'authorizationServer',
     settings: definition,
+    effects: { profile: 'less' },
     variables: clientVariables,
     create(parts) {
       const { signingKeys } = parts.config

@@ -5,6 +5,7 @@ import type { Feature } from '../../gateway/feature.ts'
 import type { AuthenticationDemand } from '../../policy/definition.ts'
 import { authenticationSchema } from '../../validators/authentication.ts'
 import { parseConfiguration } from '../../validators/configuration.ts'
+import { DEMAND_EFFECTS } from '../operators/people.ts'
 import { CALLER_PERMISSION, consoleCalls, POLICY_PERMISSION } from './calls.ts'
 import { issuerCalls } from './issuers.ts'
 import { keyLimitCalls } from './key-limits.ts'
@@ -38,6 +39,8 @@ export function console(options: ConsoleOptions = {}): Feature {
   const { authentication } = parseConfiguration('The policy', optionsSchema, options, ['console()'])
   return {
     name: 'console',
+    settings: { authentication },
+    effects: DEMAND_EFFECTS,
     requires: ['operators', 'signIn'],
     permissions: [CONSOLE_PERMISSION, POLICY_PERMISSION, CALLER_PERMISSION, MCP_READ, MCP_APPROVE],
     create(parts) {

@@ -55,6 +55,8 @@ export function forwardAuth(definition: ForwardAuthDefinition = {}): Feature {
   const form = proxy === undefined ? undefined : PROXIES[proxy]
   return {
     name: 'forwardAuth',
+    settings: { proxy, withoutBody },
+    effects: { withoutBody: 'more' },
     variables: forwardAuthVariables,
     problems: { [BODY_ELSEWHERE.code]: BODY_ELSEWHERE },
     remarkOn(route) {

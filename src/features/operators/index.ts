@@ -39,7 +39,7 @@ import { clientCalls } from './clients.ts'
 import type { AdminContext } from './context.ts'
 import { explanationCalls } from './explanations.ts'
 import { limitCalls } from './limits.ts'
-import { type PeopleDefinition, peopleOf, peopleSchema } from './people.ts'
+import { DEMAND_EFFECTS, type PeopleDefinition, peopleOf, peopleSchema } from './people.ts'
 import { planCalls } from './plans.ts'
 import { recordCalls } from './records.ts'
 import { revocationCalls } from './revocations.ts'
@@ -78,6 +78,12 @@ export function operators(options: OperatorsOptions = {}): Feature {
   ])
   return {
     name: 'operators',
+    settings: {
+      endedApiKeyDays,
+      sessions: sessions !== false,
+      ...(typeof sessions === 'object' && sessions),
+    },
+    effects: { endedApiKeyDays: 'none', sessions: 'more', ...DEMAND_EFFECTS },
     ...(sessions !== false && { requires: ['signIn'] }),
     variables: clientVariables,
     create(parts) {

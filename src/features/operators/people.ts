@@ -19,6 +19,12 @@ export interface PeopleDefinition {
   readonly authentication?: AuthenticationDemand | undefined
 }
 
+/** What a change of their demand means, for `policy diff`. */
+export const DEMAND_EFFECTS = {
+  'authentication.acr': 'bound',
+  'authentication.maxAgeSeconds': 'bound',
+} as const
+
 /** The option `sessions`. */
 export const peopleSchema = z.union([
   z.boolean(),

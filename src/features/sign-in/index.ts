@@ -61,6 +61,20 @@ export function signIn(definition: SignInDefinition = {}): Feature {
   parseConfiguration('The policy', signInSchema, definition, ['signIn()'])
   return {
     name: 'signIn',
+    settings: {
+      ...DEFAULT_TERMS,
+      requestsPerMinute: DEFAULT_REQUESTS_PER_MINUTE,
+      ...definition,
+    },
+    effects: {
+      idleSeconds: 'more',
+      absoluteSeconds: 'more',
+      maxSessions: 'more',
+      roles: 'more',
+      requestsPerMinute: 'more',
+      theme: 'none',
+      branding: 'none',
+    },
     variables: issuerClientVariables,
     keylessIssuers,
     sessionSeconds: definition.absoluteSeconds ?? DEFAULT_TERMS.absoluteSeconds,

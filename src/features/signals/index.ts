@@ -73,6 +73,11 @@ export function signals(definition: SignalsDefinition): Feature {
   )
   return {
     name: 'signals',
+    settings: {
+      requestsPerMinute,
+      transmitters: Object.fromEntries(transmitters.map((each) => [each.issuer, each])),
+    },
+    effects: { requestsPerMinute: 'more', transmitters: 'less', 'transmitters.*': 'less' },
     variables: signalVariables,
     problems: { [SIGNAL_REFUSED.code]: SIGNAL_REFUSED },
     metrics: {

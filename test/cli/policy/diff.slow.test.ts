@@ -68,8 +68,8 @@ test('a required nonce is narrowing, and settings of the authorization server ar
     withServer({ profile: 'fapi2' }, { documents: false }, true),
   ]
   expect(linesOf(before, after)).toEqual([
-    'widening: features.authorizationServer.profile: changes from the default to "fapi2"',
-    'widening: features.authorizationCode.documents: changes from the default to false',
+    'narrowing: features.authorizationServer.profile: changes from the default to "fapi2": tighter',
+    'narrowing: features.authorizationCode.documents: changes from {} to false: tighter',
     'narrowing: tokens.dpopNonceRequired: DPoP proofs without a nonce are accepted no longer',
   ])
   expect(linesOf(after, before)).toContain(

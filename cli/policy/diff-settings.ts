@@ -1,0 +1,68 @@
+/** The changes of the settings of features. */
+import type { Policy } from '../../src/policy/policy.ts'
+import type { ListedFeature, SettingEffect } from '../../src/validators/feature.ts'
+import { type Change, changeOf, changeOfValue, isRecord, isSame, shown } from './change.ts'
+
+/** A setting at any depth. */
+interface Place {
+  /** For people: `features.signIn.roles`. */
+  readonly of: string
+  /** In `effects`. */
+  readonly path: string
+  readonly effects: NonNullable<ListedFeature['effects']>
+}
+
+/** Yields the changes of the settings of each feature that both policies have. */
+export function* changesInSettings(before: Policy, after: Policy): Generator<Change> {
+  for (const { name, settings } of before.features) {
+    const other = after.features.find((feature) => feature.name === name)
+    if (other === undefined) continue
+    const place = { of: `features.${name}`, path: '', effects: other.effects ?? {} }
+    yield* changesAt(place, settings ?? {}, other.settings ?? {})
+  }
+}
+
+function* changesAt(place: Place, was: unknown, is: unknown): Generator<Change> {
+  const effect = place.effects[place.path]
+  if (isSame(was, is)) return
+  const isGroup = isRecord(was) && isRecord(is)
+  // Without an effect of its own, an object that is absent has no members.
+  const isPart = effect === undefined && isRecord(was ?? {}) && isRecord(is ?? {})
+  if (effect !== 'none' && (isGroup || isPart)) yield* changesOfMembers(place, was ?? {}, is ?? {})
+  else if (effect === undefined) yield* changeOfValue(place.of, 'changes', was, is)
+  else yield changeBy(effect, place.of, was, is)
+}
+
+function* changesOfMembers(place: Place, was: object, is: object): Generator<Change> {
+  const { effects } = place
+  const [one, another] = [new Map(Object.entries(was)), new Map(Object.entries(is))]
+  const prefix = place.path === '' ? '' : `${place.path}.`
+  const hasNames = Object.hasOwn(effects, `${prefix}*`)
+  for (const name of new Set([...one.keys(), ...another.keys()])) {
+    const member = { of: `${place.of}.${name}`, path: prefix + (hasNames ? '*' : name), effects }
+    yield* changesAt(member, one.get(name), another.get(name))
+  }
+}
+
+function changeBy(effect: SettingEffect, of: string, was: unknown, is: unknown): Change {
+  const text = `${of}: changes from ${shown(was)} to ${shown(is)}`
+  if (effect === 'none') return changeOf('neutral', of, text)
+  const isLooser = hasMore(was, is, effect === 'bound') === (effect !== 'less')
+  return isLooser
+    ? changeOf('widening', of, `${text}: looser`)
+    : changeOf('narrowing', of, `${text}: tighter`)
+}
+
+/** Reports whether there is more now. A list with an entry that is new counts as more. */
+function hasMore(was: unknown, is: unknown, isBound: boolean): boolean {
+  const [before, after] = [was, is].map((value) => value ?? (isBound ? undefined : []))
+  if (Array.isArray(before) && Array.isArray(after))
+    return after.some((entry) => !before.some((other) => isSame(entry, other)))
+  return sizeOf(after) > sizeOf(before)
+}
+
+function sizeOf(value: unknown): number {
+  if (value === undefined) return Number.POSITIVE_INFINITY
+  if (typeof value === 'number') return value
+  return value === false || (Array.isArray(value) && value.length === 0) ? 0 : 1
+}
