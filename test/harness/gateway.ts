@@ -5,7 +5,7 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { AuditEvent } from '../../src/audit/event.ts'
 import type { Services } from '../../src/gateway/compose-services.ts'
-import { composeServices, type GatewayEnv } from '../../src/gateway/compose-services.ts'
+import { composeServices, type GatewayEnv, tasksOf } from '../../src/gateway/compose-services.ts'
 import { createGateway, type Gateway } from '../../src/gateway/create-gateway.ts'
 import { type Runtime, WORKERS } from '../../src/gateway/runtime.ts'
 import type { Policy } from '../../src/policy/policy.ts'
@@ -55,6 +55,26 @@ export interface GatewayOptions {
   readonly lanes?: number
   /** Bindings of isolates. */
   readonly bindings?: Partial<GatewayEnv>
+}
+
+/** What a request to an isolate has, besides a URL. */
+interface Sent {
+  readonly method?: string
+  readonly headers?: object
+  readonly body?: string
+}
+
+/** Sends a request to an isolate, and waits for the work behind its response. */
+export async function sendTo(app: Pick<Gateway, 'fetch'>, request: Request): Promise<Response> {
+  const behind: Promise<unknown>[] = []
+  const context = {
+    waitUntil: (promise: Promise<unknown>) => void behind.push(promise),
+    passThroughOnException() {},
+    props: {},
+  }
+  const response = await app.fetch(request, {}, context)
+  await Promise.all(behind)
+  return response
 }
 
 export interface IsolateOptions {
@@ -108,18 +128,20 @@ export async function startGateway(options: GatewayOptions = {}) {
   const lanes = options.lanes ?? lanesOfRun
   const inLanes = lanes > 0 ? portsOfLanes(lanes) : {}
 
-  /** Creates an isolate: it shares Redis, the origin and the environment with the others. */
-  function isolate(
+  function compose(
     own = policy,
     bindings: Partial<GatewayEnv> = {},
     { sink = events, ports = {}, services: replaced = {} }: IsolateOptions = {},
-  ): Gateway {
+  ) {
     if (own === undefined) throw new Error('an isolate needs a policy')
     const env = { ...environment, ...options.bindings, ...bindings } as GatewayEnv
     const services = composeServices(env, own, { ...WORKERS, ...inLanes, ...ports })
     const auditSink = { record: (event: AuditEvent) => void sink.push(event) }
-    return createGateway({ ...services, auditSink, ...replaced }, own)
+    return { app: createGateway({ ...services, auditSink, ...replaced }, own), services }
   }
+
+  /** Creates an isolate: it shares Redis, the origin and the environment with the others. */
+  const isolate = (...given: Parameters<typeof compose>): Gateway => compose(...given).app
 
   const overResp: Variables = {
     UPSTASH_REDIS_REST_URL: undefined,
@@ -152,6 +174,27 @@ export async function startGateway(options: GatewayOptions = {}) {
     /** The audit events of isolates. */
     events,
     isolate,
+    /** Creates an isolate with events of its own, in the order of its requests. */
+    client(own = policy, bindings: Partial<GatewayEnv> = {}) {
+      const sink: AuditEvent[] = []
+      const { app, services } = compose(own, bindings, { sink })
+      return {
+        events: sink,
+        /** Runs the work without a request once, as a timer does. */
+        async runTasks() {
+          for (const task of tasksOf(services)) await task.run((work) => void work)
+        },
+        /** Sends a request from an address, and waits for the work behind its response. */
+        send(path: string, from: string, credential?: string, init: Sent = {}) {
+          const headers = {
+            'cf-connecting-ip': from,
+            ...(credential !== undefined && { authorization: `Bearer ${credential}` }),
+            ...init.headers,
+          }
+          return sendTo(app, new Request(publicUrl + path, { ...init, headers }))
+        },
+      }
+    },
     /** Writes what isolates read. */
     connection: connectionOf(redis, lanes),
     /** The server as a program, if it is one. */

@@ -1,30 +1,24 @@
 /** The end of an open stream is in the audit trail. */
 import { expect, onTestFinished, test } from 'vitest'
-import { wholeGateway } from '../access/admission/gateway.ts'
 import { newCallerOf, revokeAt } from '../access/admission/revocable.ts'
-import { createKey } from '../harness/issuer.ts'
-import { startTestRedis } from '../harness/redis.ts'
+import { startGateway } from '../harness/gateway.ts'
+import { AUDIENCE } from '../harness/issuer.ts'
 import { startStreamOrigin } from './origin.ts'
 import { streamPolicy } from './policy.ts'
 
 test('a stream that is ended has a second event, with the request id of the first', async () => {
-  const redis = await startTestRedis()
-  onTestFinished(() => redis.close())
-  await redis.direct.flushall()
   const origin = await startStreamOrigin()
-  onTestFinished(() => origin.close())
-  const key = await createKey('idp')
+  const whole = await startGateway({ origin, audience: [AUDIENCE] })
+  onTestFinished(whole.close)
   const { routes, ...policy } = streamPolicy()
-  const gateway = wholeGateway({
-    redis,
-    originUrl: origin.url,
-    key,
-    policy: { ...policy, routes: routes.filter(({ mcp }) => mcp === undefined) },
+  const gateway = whole.client({
+    ...policy,
+    routes: routes.filter(({ mcp }) => mcp === undefined),
   })
-  const caller = await newCallerOf(key)
+  const caller = await newCallerOf(whole.key)
   const response = await gateway.send('/events', '192.0.2.1', caller.token)
   expect(gateway.events.map(({ reason }) => reason)).toEqual(['ok'])
-  await revokeAt(redis, caller, 0)
+  await revokeAt(whole.redis, caller, 0)
   await expect(response.text()).rejects.toThrow()
   const [first, second, ...others] = gateway.events
   expect(others).toEqual([])

@@ -5,13 +5,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
-import { wholeGateway } from '../access/admission/gateway.ts'
 import { newCallerOf, revokeAt } from '../access/admission/revocable.ts'
 import { type Caller, countLate, type Outcome } from '../access/admission/revocation-bound.ts'
-import { createKey, type TestKey } from '../harness/issuer.ts'
+import { startGateway, type TestGateway } from '../harness/gateway.ts'
+import { AUDIENCE, type TestKey } from '../harness/issuer.ts'
 import { NEVER } from '../harness/never.ts'
-import { startTestRedis, type TestRedis } from '../harness/redis.ts'
-import { type StreamOrigin, startStreamOrigin } from './origin.ts'
+import { redisVars, type TestRedis } from '../harness/redis.ts'
+import { startStreamOrigin } from './origin.ts'
 
 const REVOCATIONS = Number(process.env.REVOCATIONS ?? 12)
 const AT_ONCE = REVOCATIONS > 100 ? 10 : 4
@@ -25,20 +25,17 @@ const TIMEOUT_MS = 60_000 + REVOCATIONS * 2_500
 
 let redis: TestRedis
 let proxy: FaultProxy
-let origin: StreamOrigin
+let whole: TestGateway
 let key: TestKey
 beforeAll(async () => {
-  redis = await startTestRedis()
-  await redis.direct.flushall()
+  whole = await startGateway({ origin: await startStreamOrigin(), audience: [AUDIENCE] })
+  ;({ redis, key } = whole)
   const { hostname: host, port } = new URL(redis.url)
   proxy = await startFaultProxy({ target: { host, port: Number(port) } })
-  origin = await startStreamOrigin()
-  key = await createKey('idp')
 })
 afterAll(async () => {
   await proxy?.close()
-  await origin?.close()
-  await redis?.close()
+  await whole?.close()
 })
 
 /** Creates an isolate whose callers have one stream each. A caller is admitted while it is open. */
@@ -57,8 +54,7 @@ function isolateOfStreams(recheckSeconds: number) {
       },
     ],
   })
-  const options = { redis: { ...redis, url: proxy.url }, originUrl: origin.url, key, policy }
-  const gateway = wholeGateway({ ...options, redisTimeoutMs: DEADLINE_MS })
+  const gateway = whole.client(policy, redisVars({ ...redis, url: proxy.url }, DEADLINE_MS))
   const streams = new Map<Caller, { isOpen: boolean }>()
 
   async function read(body: ReadableStream<Uint8Array>, stream: { isOpen: boolean }) {

@@ -8,12 +8,11 @@ import { definePolicy } from '../../../src/policy/policy.ts'
 import type { RedisConnection } from '../../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'
-import { startHttpServer, type TestServer } from '../../harness/http-server.ts'
-import { createKey, mint, type TestKey } from '../../harness/issuer.ts'
+import { startGateway, type TestGateway } from '../../harness/gateway.ts'
+import { AUDIENCE, mint } from '../../harness/issuer.ts'
 import { NEVER } from '../../harness/never.ts'
-import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
+import type { TestRedis } from '../../harness/redis.ts'
 import { ADDRESS, limitOf, principal } from './callers.ts'
-import { wholeGateway } from './gateway.ts'
 import { type Outcome, worstOf } from './schedules.ts'
 
 const LIMIT = 100
@@ -25,14 +24,12 @@ const RECORD = 'record'
 const CLOCK_MICROS = 1_000
 
 let redis: TestRedis
-let origin: TestServer
-let key: TestKey
+let whole: TestGateway
 beforeAll(async () => {
-  redis = await startTestRedis('auto')
-  origin = await startHttpServer((_, response) => void response.end('orders'))
-  key = await createKey('leases')
+  whole = await startGateway({ audience: [AUDIENCE] })
+  redis = whole.redis
 })
-afterAll(() => Promise.all([redis.close(), origin.close()]))
+afterAll(() => whole.close())
 
 test('a gateway admits a frequent caller without a call, with RateLimit headers from its lease [R15]', async () => {
   const policy = definePolicy({
@@ -49,8 +46,8 @@ test('a gateway admits a frequent caller without a call, with RateLimit headers 
     routes: [{ method: 'GET', path: '/orders', permission: 'orders:read', limits: ['standard'] }],
     revocation: { maxStalenessMs: 60_000 },
   })
-  const gateway = wholeGateway({ redis, originUrl: origin.url, key, policy })
-  const token = await mint(key, { claims: { roles: ['reader'] } })
+  const gateway = whole.client(policy)
+  const token = await mint(whole.key, { claims: { roles: ['reader'] } })
   const send = () => gateway.send('/orders', ADDRESS, token)
   for (let n = 0; n < 50; n++) expect((await send()).status).toBe(200)
   const before = redis.calls()

@@ -2,7 +2,7 @@
  * Observe mode: requests that a rule would have refused are served, and the audit event names the
  * rule.
  */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import type { BanDefinition } from '../../../src/access/abuse/definition.ts'
 import { createBanList } from '../../../src/access/abuse/redis/bans.ts'
 import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
@@ -12,27 +12,20 @@ import { definePolicy } from '../../../src/policy/policy.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'
 import { newAddress } from '../../harness/address.ts'
 import { recordsOf, startControlled } from '../../harness/control.ts'
-import { createKey, ISSUER, mint } from '../../harness/issuer.ts'
-import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
+import { startGateway } from '../../harness/gateway.ts'
+import { AUDIENCE, ISSUER, mint } from '../../harness/issuer.ts'
 import { nowSeconds, recordOf, stored, takenOf } from './callers.ts'
-import { wholeGateway } from './gateway.ts'
 
-const key = await createKey('k1')
 const origin = await startControlled(() => ({ status: 200, headers: {}, body: 'ok' }))
+const whole = await startGateway({ origin, audience: [AUDIENCE] })
+const { redis, key } = whole
 const originCalls = async () => (await recordsOf(origin)).length
 const token = (sub: string = crypto.randomUUID(), claims: object = {}) =>
   mint(key, { claims: { sub, ...claims } })
 const OBSERVED_BAN = ['banned:address']
 
 describe('observe mode', () => {
-  let redis: TestRedis
-  beforeAll(async () => {
-    redis = await startTestRedis()
-  })
-  afterAll(async () => {
-    await origin.close()
-    await redis.close()
-  })
+  afterAll(whole.close)
   beforeEach(async () => {
     redis.setAnswering(true)
     await redis.direct.flushall()
@@ -71,7 +64,7 @@ describe('observe mode', () => {
       ],
       abuse: { bans: rule },
     })
-    return wholeGateway({ redis, originUrl: origin.url, key, policy })
+    return whole.client(policy)
   }
 
   test.each(['a JWT', 'an opaque token'])(

@@ -15,11 +15,10 @@ import { definePolicy } from '../../../src/policy/policy.ts'
 import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'
 import { createRevocationFeedSource } from '../../harness/feed-source.ts'
-import { startHttpServer, type TestServer } from '../../harness/http-server.ts'
-import { createKey, type TestKey } from '../../harness/issuer.ts'
+import { startGateway, type TestGateway } from '../../harness/gateway.ts'
+import { AUDIENCE, type TestKey } from '../../harness/issuer.ts'
 import { NEVER } from '../../harness/never.ts'
-import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
-import { wholeGateway } from './gateway.ts'
+import { redisVars, type TestRedis } from '../../harness/redis.ts'
 import { newCallerOf, outcomeOf, revokeAt } from './revocable.ts'
 import { type Caller, countLate, type Outcome } from './revocation-bound.ts'
 
@@ -32,19 +31,13 @@ const TIMEOUT_MS = 30_000 + REVOCATIONS * 1_500
 
 let redis: TestRedis
 let proxy: FaultProxy
-let origin: TestServer
+let whole: TestGateway
 let key: TestKey
 beforeAll(async () => {
-  redis = await startTestRedis()
-  origin = await startHttpServer((request, response) => {
-    request.resume().on('end', () => response.end('[]'))
-  })
-  key = await createKey('idp')
+  whole = await startGateway({ audience: [AUDIENCE] })
+  ;({ redis, key } = whole)
 })
-afterAll(async () => {
-  await origin.close()
-  await redis.close()
-})
+afterAll(() => whole.close())
 beforeEach(async () => {
   await redis.direct.flushall()
   const { hostname: host, port } = new URL(redis.url)
@@ -152,7 +145,7 @@ test(
       revocation: { maxStalenessMs: BOUND_MS },
     })
     const gateways = Array.from({ length: ISOLATES }, () =>
-      wholeGateway({ redis: { ...redis, url: proxy.url }, originUrl: origin.url, key, policy }),
+      whole.client(policy, redisVars({ ...redis, url: proxy.url })),
     )
     const counts = await countLate({
       boundMs: BOUND_MS,
@@ -183,7 +176,7 @@ test("an operator's token is revoked at once, whatever bound the policy has", as
     revocation: { maxStalenessMs: 60_000 },
     features: [operators()],
   })
-  const { send } = wholeGateway({ redis, originUrl: origin.url, key, policy })
+  const { send } = whole.client(policy)
   const operator = await newCallerOf(key, ['reader', 'operator'])
   const statuses = async () => [
     (await send('/orders', ADDRESS, operator.token)).status,

@@ -29,6 +29,7 @@ import { problemHandler } from '../../../src/middleware/problem-handler.ts'
 import { throttle } from '../../../src/middleware/throttle.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'
 import type { Mode } from '../../../src/validators/mode.ts'
+import { sendTo } from '../../harness/gateway.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { ath, createProver } from '../tokens/prover.ts'
 import { createSigner, encode, goodClaims, ISSUER, issuerOf } from '../tokens/signer.ts'
@@ -116,18 +117,8 @@ describe('throttle over Redis', () => {
       return c.text('ok')
     })
 
-    /** Sends a request and waits for the work behind its response. */
-    async function send(headers: Record<string, string>): Promise<Response> {
-      const behind: Promise<unknown>[] = []
-      const context = {
-        waitUntil: (promise: Promise<unknown>) => void behind.push(promise),
-        passThroughOnException() {},
-        props: {},
-      }
-      const response = await app.request(`${GATEWAY}/`, { headers }, {}, context)
-      await Promise.all(behind)
-      return response
-    }
+    const send = (headers: Record<string, string>) =>
+      sendTo(app, new Request(`${GATEWAY}/`, { headers }))
     const sendToken = (credential: string, address: string, more: Record<string, string> = {}) =>
       send({ authorization: `Bearer ${credential}`, 'cf-connecting-ip': address, ...more })
     return { reached, observed, send, sendToken }

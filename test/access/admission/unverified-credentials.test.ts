@@ -1,43 +1,30 @@
 /** Credentials of schemes that only the origin verifies, by the whole gateway over a real Redis. */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import type { Fault } from '../../../dev/fault-proxy/fault.ts'
 import { startFaultProxy } from '../../../dev/fault-proxy/proxy.ts'
 import { createBanList } from '../../../src/access/abuse/redis/bans.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'
 import { newAddress } from '../../harness/address.ts'
 import { recordsOf, startControlled } from '../../harness/control.ts'
-import { createKey, mint } from '../../harness/issuer.ts'
-import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
-import { wholeGateway } from './gateway.ts'
+import { startGateway } from '../../harness/gateway.ts'
+import { AUDIENCE, mint } from '../../harness/issuer.ts'
+import { redisVars } from '../../harness/redis.ts'
 import { unverifiedPolicy } from './unverified-policy.ts'
 
-const key = await createKey('k1')
 const origin = await startControlled(() => ({ status: 200, headers: {}, body: 'ok' }))
+const whole = await startGateway({ origin, audience: [AUDIENCE] })
+const { redis, key } = whole
 const originCalls = async () => (await recordsOf(origin)).length
 /** Of a call to a Redis that does not answer. */
 const OUTAGE_TIMEOUT_MS = 250
 const CREDENTIALS = ['Basic dTpw', 'Digest username="u", realm="r"', 'AWS4-HMAC-SHA256 a=b, c=d']
 
-let redis: TestRedis
-beforeAll(async () => {
-  redis = await startTestRedis()
-})
-afterAll(async () => {
-  await origin.close()
-  await redis.close()
-})
+afterAll(whole.close)
 beforeEach(() => redis.direct.flushall())
 
 function gateway(sources = false, redisUrl = redis.url) {
-  const policy = unverifiedPolicy(sources)
   const timeoutMs = redisUrl === redis.url ? undefined : OUTAGE_TIMEOUT_MS
-  return wholeGateway({
-    redis: { ...redis, url: redisUrl },
-    originUrl: origin.url,
-    key,
-    policy,
-    redisTimeoutMs: timeoutMs,
-  })
+  return whole.client(unverifiedPolicy(sources), redisVars({ ...redis, url: redisUrl }, timeoutMs))
 }
 
 test.each(

@@ -1,5 +1,5 @@
 /** Automatic bans of callers who are refused too often, by the whole gateway over a real Redis. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import * as z from 'zod'
 import { MIN_CHECKS_AT_ONCE } from '../../../src/access/abuse/authentication-failures.ts'
 import {
@@ -20,13 +20,13 @@ import { definePolicy } from '../../../src/policy/policy.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'
 import { newAddress } from '../../harness/address.ts'
 import { recordsOf, startControlled } from '../../harness/control.ts'
-import { createKey, ISSUER, mint } from '../../harness/issuer.ts'
-import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
+import { startGateway } from '../../harness/gateway.ts'
+import { AUDIENCE, createKey, ISSUER, mint } from '../../harness/issuer.ts'
 import { complaintsAbout } from '../../harness/redis-dump.ts'
-import { wholeGateway } from './gateway.ts'
 
-const key = await createKey('k1')
 const origin = await startControlled(() => ({ status: 200, headers: {}, body: 'ok' }))
+const whole = await startGateway({ origin, audience: [AUDIENCE] })
+const { redis, key } = whole
 const originCalls = async () => (await recordsOf(origin)).length
 const HOUR = 3_600
 
@@ -38,14 +38,7 @@ async function countOf(counter: ViolationCounter, by: Offender, rule: Required<B
 const token = (sub: string = crypto.randomUUID()) => mint(key, { claims: { sub } })
 
 describe('automatic bans', () => {
-  let redis: TestRedis
-  beforeAll(async () => {
-    redis = await startTestRedis()
-  })
-  afterAll(async () => {
-    await origin.close()
-    await redis.close()
-  })
+  afterAll(whole.close)
   beforeEach(() => redis.direct.flushall())
 
   const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
@@ -73,7 +66,7 @@ describe('automatic bans', () => {
       ],
       abuse: { bans: rule, ...abuse },
     })
-    return wholeGateway({ redis, originUrl: origin.url, key, policy })
+    return whole.client(policy)
   }
 
   test('five bad credentials ban their address for an hour, everywhere, with an audit event [S44]', async () => {
@@ -168,10 +161,7 @@ describe('automatic bans', () => {
         ],
         abuse: { bans: { violations: 1 } },
       })
-      const [{ send }, address] = [
-        wholeGateway({ redis, originUrl: origin.url, key, policy }),
-        newAddress(),
-      ]
+      const [{ send }, address] = [whole.client(policy), newAddress()]
       const [mallory, alice] = await Promise.all(
         ['mallory', 'alice'].map((sub) =>
           mint(key, { claims: { sub, tenant: 'acme', client_id: 'app' } }),

@@ -1,9 +1,10 @@
 /** Events that a transmitter pushes: what they do, and what they cannot do. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createBanList } from '../../../src/access/abuse/redis/bans.ts'
+import { PUBLIC_URL } from '../../harness/gateway.ts'
 import { createKey, ISSUER, REMOTE_ISSUER } from '../../harness/issuer.ts'
 import { CAEP, EVENT_AUDIENCE, RISC, SSF, signEvent, userOf } from './transmitter.ts'
-import { AUDIENCE, startWorld, type World } from './world.ts'
+import { startWorld, type World } from './world.ts'
 
 let world: World
 let gateway: ReturnType<World['isolate']>
@@ -227,7 +228,7 @@ describe('a hostile push has no effect [S90]', () => {
     [
       'another audience',
       'invalid_audience',
-      async () => ({ body: await changed({ aud: AUDIENCE }) }),
+      async () => ({ body: await changed({ aud: PUBLIC_URL }) }),
     ],
     ['no audience', 'invalid_audience', async () => ({ body: await changed({ aud: undefined }) })],
     [

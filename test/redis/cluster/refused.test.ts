@@ -17,7 +17,7 @@ import { openSession, SIGN_IN_VARIABLES } from '../../features/operators/session
 import { CAEP, RISC, userOf } from '../../features/signals/transmitter.ts'
 import { startWorld, type World } from '../../features/signals/world.ts'
 import { newAddress } from '../../harness/address.ts'
-import { PUBLIC_URL, startGateway, type TestGateway } from '../../harness/gateway.ts'
+import { PUBLIC_URL, sendTo, startGateway, type TestGateway } from '../../harness/gateway.ts'
 import { ISSUER, mint } from '../../harness/issuer.ts'
 
 const LANES = 4
@@ -69,20 +69,13 @@ describe('operators, sessions and automatic bans', () => {
 
   /** Sends a request to an isolate, and waits for the work behind its response. */
   async function send(path: string, headers: HeadersInit, init: RequestInit = {}, at = 0) {
-    const behind: Promise<unknown>[] = []
     const request = new Request(PUBLIC_URL + path, { redirect: 'manual', ...init, headers })
     if (!request.headers.has('cf-connecting-ip'))
       request.headers.set('cf-connecting-ip', newAddress())
-    const context = {
-      waitUntil: (promise: Promise<unknown>) => void behind.push(promise),
-      passThroughOnException() {},
-      props: {},
-    }
-    const response = await isolates[at]?.fetch(request, {}, context)
-    if (response === undefined) throw new Error('there is no such isolate')
-    const text = await response.text()
-    await Promise.all(behind)
-    return { status: response.status, text }
+    const isolate = isolates[at]
+    if (isolate === undefined) throw new Error('there is no such isolate')
+    const response = await sendTo(isolate, request)
+    return { status: response.status, text: await response.text() }
   }
   const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 

@@ -10,7 +10,7 @@ import { relations } from '../../../../src/features/relations/index.ts'
 import type { GatewayEnv } from '../../../../src/gateway/compose-services.ts'
 import type { RouteDefinition } from '../../../../src/policy/definition.ts'
 import { definePolicy } from '../../../../src/policy/policy.ts'
-import { PUBLIC_URL, startGateway } from '../../../harness/gateway.ts'
+import { PUBLIC_URL, sendTo, startGateway } from '../../../harness/gateway.ts'
 import { ISSUER, REMOTE_ISSUER } from '../../../harness/issuer.ts'
 import { MODEL } from './model.ts'
 
@@ -116,18 +116,10 @@ export async function startWorld() {
       async function send(path: string, token: string | undefined, options: SendOptions = {}) {
         const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
         const headers = { ...authorization, ...options.headers }
-        const background: Promise<unknown>[] = []
-        const context = {
-          waitUntil: (promise: Promise<unknown>) => void background.push(promise),
-          passThroughOnException() {},
-          props: {},
-        }
         // Node requires this for a body that is a stream.
         const half = options.body && { duplex: 'half' }
         const request = new Request(PUBLIC_URL + path, { ...options, headers, ...half })
-        const response = await app.fetch(request, {}, context)
-        await Promise.all(background)
-        return response
+        return await sendTo(app, request)
       }
       return {
         /** Audit events in the order of the requests. */
