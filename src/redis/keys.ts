@@ -220,11 +220,6 @@ export const LIMIT_OVERRIDE_SUFFIX = ':dynamic:global'
  */
 export const endsKey = (index: string): string => `${index}:ends`
 
-/** Returns the text of a Lua script with another prefix in the names that it builds. */
-export function withPrefix(script: string, { prefix }: RedisKeys): string {
-  return script.replaceAll(`'${DEFAULT_KEY_PREFIX}`, `'${prefix}`)
-}
-
 /** Returns the names of the console. */
 export const consoleKeys = ({ prefix }: Prefix) => ({
   /**

@@ -1,17 +1,20 @@
 /**
- * Names for Lua scripts that build names of keys; a script gets them by `--@inline`. They have the
- * default prefix, which `withPrefix` replaces in the text of the script.
+ * Names for Lua scripts that build names of keys, without the prefix; a script gets them by `--@inline`.
+ * It reads the prefix from the name of one of its keys, so that one text serves every prefix and lane.
  */
-import { DEFAULT_KEYS, recordKeys } from './keys.ts'
+import { createKeys, recordKeys, signInKeys } from './keys.ts'
 
 export { LIMIT_OVERRIDE_SUFFIX } from './keys.ts'
 
-export const REVOKED_TOKEN_PREFIX = DEFAULT_KEYS.revokedToken
-export const REVOKED_BEFORE_PREFIX = DEFAULT_KEYS.revokedBefore
-export const SUBJECT_BAN_PREFIX = DEFAULT_KEYS.subjectBan
-export const OBSERVED_SUBJECT_BAN_PREFIX = DEFAULT_KEYS.observedSubjectBan
-export const LIMIT_PREFIX = DEFAULT_KEYS.limit
-export const LIMIT_OVERRIDE_PREFIX = DEFAULT_KEYS.limitOverride
-export const API_KEY_USE_PREFIX = recordKeys(DEFAULT_KEYS).apiKeyUse
-export const REFERENCE_PREFIX = DEFAULT_KEYS.reference
-export const PLAN_PREFIX = DEFAULT_KEYS.plan
+const NAMES = createKeys('')
+
+export const REVOKED_TOKEN_PREFIX = NAMES.revokedToken
+export const REVOKED_BEFORE_PREFIX = NAMES.revokedBefore
+export const SUBJECT_BAN_PREFIX = NAMES.subjectBan
+export const OBSERVED_SUBJECT_BAN_PREFIX = NAMES.observedSubjectBan
+export const LIMIT_PREFIX = NAMES.limit
+export const LIMIT_OVERRIDE_PREFIX = NAMES.limitOverride
+export const API_KEY_USE_PREFIX = recordKeys(NAMES).apiKeyUse
+export const REFERENCE_PREFIX = NAMES.reference
+export const PLAN_PREFIX = NAMES.plan
+export const SESSION_PREFIX = signInKeys(NAMES).session

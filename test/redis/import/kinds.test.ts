@@ -10,7 +10,7 @@ import { placesOf } from '../../../src/runtimes/node/redis/import/places.ts'
 const TENANT = 'acme'
 const FEATURE = 'my-feature'
 /** Functions of the module that return no names. */
-const OTHERS = ['endsKey', 'withPrefix']
+const OTHERS = ['endsKey']
 
 /** Returns every name of a module's function. */
 function namesOf(named: unknown): readonly string[] {

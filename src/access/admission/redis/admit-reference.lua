@@ -26,12 +26,13 @@
 --
 -- The script decides only in order not to count refused requests: the gateway decides again from the
 -- values that were read. Limits that are not exact are counted as the sliding window of
--- `@upstash/ratelimit` counts them, on the same keys. The script builds key names from the record, so
--- it does not work on a Redis cluster.
+-- `@upstash/ratelimit` counts them, on the same keys. The script builds key names from the record, with
+-- the prefix of the record's key. On a Redis cluster, that is the prefix of a lane.
 
 --@script
 --@include exact-window.lua
 --@include vouching-issuer.lua
+--@include reference-prefix.lua
 
 local REVOKED_TOKEN_PREFIX --@inline ../../../redis/lua-keys.ts
 local REVOKED_BEFORE_PREFIX --@inline ../../../redis/lua-keys.ts
@@ -90,10 +91,10 @@ if text then
 
   local function check_cutoff(kind, issuer, value)
     if not value then return end
-    local cutoff = get(REVOKED_BEFORE_PREFIX .. kind .. ':' .. issuer .. ':' .. value)
+    local cutoff = get(prefix .. REVOKED_BEFORE_PREFIX .. kind .. ':' .. issuer .. ':' .. value)
     if cutoff and record.issuedAtSeconds <= (tonumber(cutoff) or math.huge) then holds = false end
   end
-  if get(REVOKED_TOKEN_PREFIX .. part.token) then holds = false end
+  if get(prefix .. REVOKED_TOKEN_PREFIX .. part.token) then holds = false end
   check_cutoff('session', part.tokenIssuer, part.session)
   check_cutoff('client', part.tokenIssuer, part.client)
   check_cutoff('tenant', part.issuer, part.tenant)
@@ -104,8 +105,8 @@ if text then
   end
   local function check_subject_ban(issuer)
     local subject = issuer .. ':' .. part.subject
-    check_ban(SUBJECT_BAN_PREFIX .. subject)
-    if reads_observed then get(OBSERVED_SUBJECT_BAN_PREFIX .. subject) end
+    check_ban(prefix .. SUBJECT_BAN_PREFIX .. subject)
+    if reads_observed then get(prefix .. OBSERVED_SUBJECT_BAN_PREFIX .. subject) end
   end
   check_subject_ban(part.issuer)
   if part.tenant then
@@ -126,7 +127,7 @@ end
 -- At most once a minute, for all isolates together. A failure must not refuse the request.
 if is_valid and holds and part.key and ARGV[7] == '1' then
   pcall(function()
-    local use = API_KEY_USE_PREFIX .. part.key
+    local use = prefix .. API_KEY_USE_PREFIX .. part.key
     if clock[1] - (call('GET', use) or 0) >= USE_INTERVAL then call('SET', use, clock[1], 'EX', USE_LIFE) end
   end)
 end
@@ -136,7 +137,7 @@ local function count(name, override, limit, seconds)
   if override then limit = tonumber(override) end
   local window = seconds * 1000
   local number = floor(wall / window)
-  local counter = LIMIT_PREFIX .. name .. ':'
+  local counter = prefix .. LIMIT_PREFIX .. name .. ':'
   local current_key = counter .. format('%d', number)
   local current = tonumber(call('GET', current_key) or 0)
   local previous = tonumber(call('GET', counter .. format('%d', number - 1)) or 0)
@@ -153,7 +154,7 @@ if ARGV[7] == '-1' then
 end
 --- Returns the override of a window: with `everywhere`, at most that of this window.
 local function override_of(name, everywhere)
-  local own = call('GET', LIMIT_OVERRIDE_PREFIX .. name .. LIMIT_OVERRIDE_SUFFIX)
+  local own = call('GET', prefix .. LIMIT_OVERRIDE_PREFIX .. name .. LIMIT_OVERRIDE_SUFFIX)
   return everywhere and smaller(own, override_of(everywhere)) or own
 end
 
@@ -174,7 +175,7 @@ for at = 10, #ARGV, 6 do
   if holds and (by == '' or is_valid) then
     local ok, override = pcall(override_of, name, everywhere)
     if force ~= '-1' then
-      if ok then ok, window = pcall(read_window, LIMIT_PREFIX .. name, override, at) end
+      if ok then ok, window = pcall(read_window, prefix .. LIMIT_PREFIX .. name, override, at) end
       if not ok then window = nil end
       all_admit = admits(window, force) and all_admit
     elseif ok then
@@ -188,7 +189,7 @@ for _, each in ipairs(counts) do
   local window, state = each.window, each.state
   if window then
     if window.fits and all_admit then take(window, window.cost, now, clock[1], clock[2]) end
-    if pcall(write_window, LIMIT_PREFIX .. each.name, window) then state = { state_of(window) } end
+    if pcall(write_window, prefix .. LIMIT_PREFIX .. each.name, window) then state = { state_of(window) } end
   end
   for _, item in ipairs({ each.name, state[1], state[2], state[3], state[4] or 0 }) do
     limits[#limits + 1] = item

@@ -28,8 +28,8 @@ export interface AdmissionScript {
 }
 
 export interface MeterScripts extends AdmissionScript {
-  /** Returns the script for references. */
-  resolution(keys: RedisKeys): Script
+  /** The script for references. */
+  readonly resolution: Script
   /** Returns the arguments of `window_of` for a limit; `exact` are those of an exact window. */
   argumentsOf(limit: ReferenceLimit, exact: readonly number[]): readonly (string | number)[]
   /**

@@ -1,7 +1,6 @@
 /** Resolves a reference with one script call. */
 import { Unavailable } from '../../../errors.ts'
 import { type RedisConnection, sentOnce } from '../../../redis/connection.ts'
-import { withPrefix } from '../../../redis/keys.ts'
 import {
   malformed,
   readCount,
@@ -20,6 +19,8 @@ import { exactArguments, isExact, readExactState } from './exact-limit.ts'
 import { findMeterScripts, type MeterScripts } from './meter.ts'
 import { ADMIT_REFERENCE_SCRIPT } from './scripts.generated.ts'
 
+const exact = /* @__PURE__ */ createScript(ADMIT_REFERENCE_SCRIPT, { keys: 'derived' })
+
 const NO_RECORD = 0
 /** Special values of the limit in force in the script's reply. */
 const FAILED = -1
@@ -36,7 +37,6 @@ const LIMIT_WIDTH = 5
 /** Creates `resolve` of an {@link AdmissionStore}. */
 export function createRedisReferenceResolver(redis: RedisConnection): AdmissionStore['resolve'] {
   const { keys: names } = redis
-  const exact = createScript(withPrefix(ADMIT_REFERENCE_SCRIPT, names), { keys: 'derived' })
   // Never retried: a second call would find the proof used.
   const once = sentOnce(redis)
   return async function resolve({
@@ -68,7 +68,7 @@ export function createRedisReferenceResolver(redis: RedisConnection): AdmissionS
       observedCredentialsBan ?? '',
       ...limits.flatMap((limit) => formatArguments(limit, meters)),
     ]
-    const script = meters?.resolution(names) ?? exact
+    const script = meters?.resolution ?? exact
     const reply = await runScript(proof === undefined ? redis : once, script, keys, args)
     const [text, used, read, counted] = readList(reply, 4)
     const counts = readList(counted, limits.length * LIMIT_WIDTH)

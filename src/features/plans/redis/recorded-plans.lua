@@ -2,6 +2,7 @@
 -- source is `key`, `subject`, `client` or `tenant`. See `plan_of`.
 
 --@include ../../../access/admission/redis/vouching-issuer.lua
+--@include ../../../access/admission/redis/reference-prefix.lua
 
 local PLAN_PREFIX --@inline ../../../redis/lua-keys.ts
 
@@ -11,7 +12,7 @@ local function plan_keys(words)
   local keys = {}
   for _, by in ipairs(words) do
     local issuer = vouching_issuer(part, by)
-    if part[by] then keys[#keys + 1] = PLAN_PREFIX .. by .. ':' .. issuer .. ':' .. part[by] end
+    if part[by] then keys[#keys + 1] = prefix .. PLAN_PREFIX .. by .. ':' .. issuer .. ':' .. part[by] end
   end
   return keys
 end

@@ -6,8 +6,8 @@ import { counterName } from '../../../access/admission/redis/limit-overrides.ts'
 import type { MeterScripts } from '../../../access/admission/redis/meter.ts'
 import { Unavailable } from '../../../errors.ts'
 import type { RedisCommand, RedisConnection } from '../../../redis/connection.ts'
-import { type RedisKeys, withPrefix } from '../../../redis/keys.ts'
-import { createScript, evalCommand, type Script } from '../../../redis/script.ts'
+import type { RedisKeys } from '../../../redis/keys.ts'
+import { createScript, evalCommand } from '../../../redis/script.ts'
 import type { PlansMeter } from '../meter.ts'
 import {
   ADMIT_METERED_REFERENCE_SCRIPT,
@@ -22,9 +22,6 @@ const LIMIT_ARGUMENTS = 4
 /** In the command: the number of keys, and the first key. */
 const KEY_COUNT = 2
 const FIRST_KEY = 3
-
-/** By the prefix of the keys. */
-const resolutions = new Map<string, Script>()
 
 export const METER_SCRIPTS: MeterScripts = {
   script: createScript(ADMIT_METERED_SCRIPT),
@@ -54,14 +51,7 @@ export const METER_SCRIPTS: MeterScripts = {
     return { ...facts, limits }
   },
 
-  resolution(keys) {
-    let script = resolutions.get(keys.prefix)
-    if (script === undefined) {
-      script = createScript(withPrefix(ADMIT_METERED_REFERENCE_SCRIPT, keys), { keys: 'derived' })
-      resolutions.set(keys.prefix, script)
-    }
-    return script
-  },
+  resolution: createScript(ADMIT_METERED_REFERENCE_SCRIPT, { keys: 'derived' }),
 
   argumentsOf(limit, exact) {
     const { planBy = [] } = meterOf(limit.rule) ?? {}

@@ -9,6 +9,9 @@
 -- Returns 1, 0 if the session has ended or changed, or -1 if it is on too many hosts.
 
 local REFERENCE_PREFIX --@inline ../../../redis/lua-keys.ts
+local SESSION_PREFIX --@inline ../../../redis/lua-keys.ts
+
+local prefix = string.match(KEYS[1], '^(.*)' .. SESSION_PREFIX)
 
 local MAX_HOSTS = 20
 
@@ -21,7 +24,7 @@ for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do
 end
 if hosts >= MAX_HOSTS then return -1 end
 for _, hash in ipairs(redis.call('HMGET', KEYS[1], 'reference' .. host, 'previous' .. host)) do
-  if hash then redis.call('DEL', REFERENCE_PREFIX .. hash) end
+  if hash then redis.call('DEL', prefix .. REFERENCE_PREFIX .. hash) end
 end
 redis.call('HDEL', KEYS[1], 'previous' .. host, 'nonce' .. host)
 redis.call('SET', KEYS[3], ARGV[5], 'EX', ARGV[6])

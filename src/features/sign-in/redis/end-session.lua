@@ -4,12 +4,15 @@
 -- KEYS: the session, the sessions of the user. ARGV: the id of the session.
 
 local REFERENCE_PREFIX --@inline ../../../redis/lua-keys.ts
+local SESSION_PREFIX --@inline ../../../redis/lua-keys.ts
+
+local prefix = string.match(KEYS[1], '^(.*)' .. SESSION_PREFIX)
 
 local fields = redis.call('HGETALL', KEYS[1])
 for at = 1, #fields, 2 do
   local kind = string.match(fields[at], '^%l+')
   if kind == 'reference' or kind == 'previous' then
-    redis.call('DEL', REFERENCE_PREFIX .. fields[at + 1])
+    redis.call('DEL', prefix .. REFERENCE_PREFIX .. fields[at + 1])
   end
 end
 redis.call('DEL', KEYS[1])

@@ -8,7 +8,7 @@ import {
 } from '../../../access/tokens/reference.ts'
 import { type RedisConnection, sentOnce } from '../../../redis/connection.ts'
 import { keyPart } from '../../../redis/key-part.ts'
-import { signInKeys, withPrefix } from '../../../redis/keys.ts'
+import { signInKeys } from '../../../redis/keys.ts'
 import {
   malformed,
   readList,
@@ -43,8 +43,6 @@ const PRESENT = 'reference'
 export function createSessionStore(redis: RedisConnection, now: () => number): SessionStore {
   const names = { ...redis.keys, ...signInKeys(redis.keys) }
   const once = sentOnce(redis)
-  const endScript = withPrefix(END_SESSION_SCRIPT, names)
-  const addHostScript = withPrefix(ADD_HOST_SCRIPT, names)
 
   const listKey = async ({ issuer, providerSubject }: SessionOwner) =>
     `${names.userSessions}${await keyPart(issuer)}:${await keyPart(providerSubject)}`
@@ -107,7 +105,7 @@ export function createSessionStore(redis: RedisConnection, now: () => number): S
         const { hash, key, text } = found
         const reply = await runText(
           redis,
-          addHostScript,
+          ADD_HOST_SCRIPT,
           [names.session + id, key, names.reference + referenceHash],
           [hash, text, host, referenceHash, await storedReference(record), lifeOf(record)],
         )
@@ -235,7 +233,7 @@ export function createSessionStore(redis: RedisConnection, now: () => number): S
     async remove(id, owner) {
       const reply = await runText(
         redis,
-        endScript,
+        END_SESSION_SCRIPT,
         [names.session + id, await listKey(owner)],
         [id],
       )
