@@ -20,6 +20,30 @@ export interface Lanes {
   readonly all: readonly RedisConnection[]
   /** Returns the lane of a subject, an address or another value. */
   of(value: string): RedisConnection
+  /** Whether new credentials go to the control lane, where gateways of earlier versions find them. */
+  readonly credentialsInControl: boolean
+  /**
+   * Returns the first secret of a new credential whose SHA-256 is in the lane of its subject. `create` gets the
+   * number of the attempt, from 0 on.
+   */
+  draw(subject: string, create: (attempt: number) => string): string
+  /**
+   * Finds a credential by the hash of its secret: calls `read` in the lane of the hash, and if that returns
+   * undefined, where credentials are whose secrets were not drawn for their lane. See docs/decisions/0125.
+   */
+  search<Found>(
+    control: RedisConnection,
+    hash: string,
+    read: (lane: RedisConnection) => Promise<Found | undefined>,
+  ): Promise<Located<Found> | undefined>
+  /** Stores that `lane` has a credential, in the lane of the hash of its secret, for so many seconds. */
+  point(hash: string, lane: RedisConnection, lifeSeconds: number | undefined): Promise<void>
+}
+
+/** What was found, and in which lane. */
+export interface Located<Found> {
+  readonly lane: RedisConnection
+  readonly found: Found
 }
 
 /** The socket of a call, for a later call that no other server may run. */

@@ -93,6 +93,8 @@ export const replicationKeys = ({ prefix }: Prefix) => ({
   factClock: `${prefix}fact-clock`,
   /** The version of the last copy of a fact; the name of its key follows, without the prefix. */
   copied: `${prefix}copied:`,
+  /** The number of the lane that has a credential, in the lane of the hash of its secret; the hash follows. */
+  moved: `${prefix}moved:`,
 })
 
 /** Returns the names of the records of operators, besides bans. */

@@ -2,13 +2,17 @@
  * Lanes of a Redis cluster: prefixes with a hash tag. All keys of a lane are in one slot, so one
  * script can use any of them. Without a cluster, the connection itself is the only lane.
  */
-import type { Lanes, RedisConnection } from './connection.ts'
-import { createKeys, type RedisKeys } from './keys.ts'
+import type { Lanes, Located, RedisConnection } from './connection.ts'
+import { createKeys, type RedisKeys, replicationKeys } from './keys.ts'
+import { malformed, readText, sendCommand } from './reply.ts'
 
 /** Slots of every Redis cluster. */
 export const SLOTS = 16_384
 /** Most lanes of a cluster. */
 export const MAX_LANES = 1024
+
+/** With 1,024 lanes, one credential of 10^27 is not drawn in so many attempts. It is then found by `point`. */
+const MAX_DRAWS = 65_536
 
 /** The tag of the control lane. It holds what belongs to no subject, such as operators' lists. */
 export const CONTROL_TAG = 'c'
@@ -20,9 +24,28 @@ export function laneOf(redis: RedisConnection, value: string): RedisConnection {
   return redis.lanes?.of(value) ?? redis
 }
 
+/** Returns the lane where new credentials of a subject are stored. */
+export function credentialLane(redis: RedisConnection, subject: string): RedisConnection {
+  return redis.lanes?.credentialsInControl ? redis : laneOf(redis, subject)
+}
+
 /** Returns every lane. On one server this is the connection itself. */
 export function allLanes(redis: RedisConnection): readonly RedisConnection[] {
   return redis.lanes?.all ?? [redis]
+}
+
+/**
+ * Finds a credential by the hash of its secret. Calls `read` in each lane that may have it, until it
+ * returns a value; without lanes, once. Returns the value, with its lane.
+ */
+export async function searchLanes<Found>(
+  redis: RedisConnection,
+  hash: string,
+  read: (lane: RedisConnection) => Promise<Found | undefined>,
+): Promise<Located<Found> | undefined> {
+  if (redis.lanes !== undefined) return redis.lanes.search(redis, hash, read)
+  const found = await read(redis)
+  return found === undefined ? undefined : { lane: redis, found }
 }
 
 /** A connection to the control lane, which has the other lanes. */
@@ -35,19 +58,65 @@ export interface LaneOptions {
   readonly count: number
   /** Returns the connection of one lane, whose keys are all in `slot`. */
   readonly connect: (keys: RedisKeys, slot: number) => RedisConnection
+  /** As in `Lanes`. Default false. */
+  readonly credentialsInControl?: boolean | undefined
+  /** Returns the base64url SHA-256 of a text, as `sha256` does, but at once: the draws compute many. */
+  readonly digest: (text: string) => string
 }
 
 /**
  * Returns the connection to the control lane, with `count` further lanes. Throws a `RangeError` for
  * a prefix with a brace, which would replace the tags, and for an invalid number of lanes.
  */
-export function createLanes({ prefix, count, connect }: LaneOptions): ClusterConnection {
+export function createLanes({
+  prefix,
+  count,
+  connect,
+  credentialsInControl = false,
+  digest,
+}: LaneOptions): ClusterConnection {
   if (/[{}]/.test(prefix)) throw new RangeError('lanes: the prefix of the keys contains a brace')
   const laneAt = (tag: string) => connect(createKeys(`${prefix}{${tag}}:`), tagSlot(tag))
   const all = laneTags(count).map(laneAt)
   const first = all[0]
   if (first === undefined) throw new RangeError('lanes: at least one lane is needed')
-  const lanes: Lanes = { all, of: (value) => all[laneIndex(value, count)] ?? first }
+  const of = (value: string) => all[laneIndex(value, count)] ?? first
+  const movedKey = (home: RedisConnection, hash: string) => replicationKeys(home.keys).moved + hash
+  const lanes: Lanes = {
+    all,
+    of,
+    credentialsInControl,
+    draw(subject, create) {
+      const lane = laneIndex(subject, count)
+      for (let attempt = 0; ; attempt += 1) {
+        const text = create(attempt)
+        const isLast = credentialsInControl || attempt === MAX_DRAWS
+        if (isLast || laneIndex(digest(text), count) === lane) return text
+      }
+    },
+    async search(control, hash, read) {
+      const home = of(hash)
+      const found = await read(home)
+      if (found !== undefined) return { lane: home, found }
+      const [place, inControl] = await Promise.all([
+        sendCommand(home, ['GET', movedKey(home, hash)]),
+        read(control),
+      ])
+      if (place === null)
+        return inControl === undefined ? undefined : { lane: control, found: inControl }
+      const lane = /^\d+$/.test(readText(place)) ? all[Number(place)] : undefined
+      if (lane === undefined) throw malformed()
+      const moved = await read(lane)
+      return moved === undefined ? undefined : { lane, found: moved }
+    },
+    async point(hash, lane, lifeSeconds) {
+      const [home, place] = [of(hash), all.indexOf(lane)]
+      if (home === lane || place === -1) return
+      const life = lifeSeconds === undefined ? [] : ['EX', lifeSeconds]
+      const reply = await sendCommand(home, ['SET', movedKey(home, hash), place, ...life])
+      if (reply !== 'OK') throw malformed()
+    },
+  }
   return { ...laneAt(CONTROL_TAG), lanes }
 }
 

@@ -6,6 +6,7 @@ import type { RedisConnection } from '../../src/redis/connection.ts'
 import { createKeys, DEFAULT_KEY_PREFIX } from '../../src/redis/keys.ts'
 import { createLanes, laneTags } from '../../src/redis/lanes.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
+import { secretDigest } from '../../src/runtimes/node/redis/cluster/digest.ts'
 import type { TestRedis } from './redis.ts'
 
 /**
@@ -17,7 +18,12 @@ export function withLanes(
   count: number,
   prefix: string = DEFAULT_KEY_PREFIX,
 ) {
-  const lanes = createLanes({ prefix, count, connect: (keys) => ({ ...server, keys }) })
+  const lanes = createLanes({
+    prefix,
+    count,
+    connect: (keys) => ({ ...server, keys }),
+    digest: secretDigest,
+  })
   return withBroadcast({ ...lanes, keys: createKeys(prefix) })
 }
 

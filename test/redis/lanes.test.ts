@@ -16,6 +16,7 @@ import {
   SLOTS,
   tagSlot,
 } from '../../src/redis/lanes.ts'
+import { secretDigest } from '../../src/runtimes/node/redis/cluster/digest.ts'
 import { freePort, run } from '../harness/process.ts'
 import { hasRedisServer } from '../harness/resp-server.ts'
 
@@ -92,7 +93,7 @@ describe('lanes', () => {
   })
 
   test('every key of a lane, and none of another one, has its tag', () => {
-    const redis = createLanes({ prefix: 'gw:', count: 4, connect })
+    const redis = createLanes({ prefix: 'gw:', count: 4, connect, digest: secretDigest })
     expect(redis.keys).toEqual(createKeys('gw:{c}:'))
     expect(redis.lanes.all.map(({ keys }) => keys.prefix)).toEqual(
       laneTags(4).map((tag) => `gw:{${tag}}:`),
@@ -113,6 +114,6 @@ describe('lanes', () => {
     ['pc:', 1.5],
     ['pc:', 1025],
   ])('the prefix %s with %f lanes is refused', (prefix, count) => {
-    expect(() => createLanes({ prefix, count, connect })).toThrow(RangeError)
+    expect(() => createLanes({ prefix, count, connect, digest: secretDigest })).toThrow(RangeError)
   })
 })

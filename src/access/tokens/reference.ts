@@ -67,6 +67,11 @@ export type ReferenceRecord = z.infer<typeof referenceRecordSchema>
 
 /** Port: the records of references. Throws `Unavailable` if the store cannot read or write. */
 export interface ReferenceStore {
+  /**
+   * Returns the first secret for this subject that the store finds without a detour; see `Lanes.draw`. Default:
+   * `create(0)`.
+   */
+  draw?(subject: string, create: (attempt: number) => string): string
   put(hash: string, record: ReferenceRecord): Promise<void>
   find(hash: string): Promise<ReferenceRecord | undefined>
   /** Removes a record. Isolates may use a cached copy for 5 minutes, unless it is also revoked. */

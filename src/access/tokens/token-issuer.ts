@@ -57,7 +57,7 @@ export function createTokenIssuer({
       const { tokenId, opaqueToken } = seededIds(seed)
       let token: string
       if (options.format === 'opaque') {
-        token = opaqueToken
+        token = references.draw?.(grant.subject, (n) => opaqueTokenOf(seed, n)) ?? opaqueToken
         const record = createRecord(grant, issuer, { tokenId, iat, exp })
         await references.put(await credentialHash(token), record)
       } else {
@@ -167,4 +167,16 @@ export function seededIds(seed: TokenSeed) {
     tokenId: v4({ random: seed.slice(0, UUID_BYTES) }),
     opaqueToken: v4({ random: seed.slice(UUID_BYTES) }),
   }
+}
+
+/**
+ * Returns the opaque token of a seed for an attempt to draw it: of two attempts, the last 32 bits differ. A retry
+ * with the same seed draws the same token.
+ */
+function opaqueTokenOf(seed: TokenSeed, attempt: number): string {
+  const drawn = seed.slice()
+  const view = new DataView(drawn.buffer)
+  const last = SEED_BYTES - 4
+  view.setUint32(last, view.getUint32(last) + attempt)
+  return seededIds(drawn).opaqueToken
 }

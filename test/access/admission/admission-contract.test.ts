@@ -7,6 +7,7 @@ import { createRevocations } from '../../../src/access/revocation/redis/revocati
 import { createReferenceStore } from '../../../src/access/tokens/redis/references.ts'
 import { DEFAULT_KEYS, type RedisKeys } from '../../../src/redis/keys.ts'
 import { createLanes } from '../../../src/redis/lanes.ts'
+import { secretDigest } from '../../../src/runtimes/node/redis/cluster/digest.ts'
 import { createMemoryStore } from '../../../src/testing/memory-store.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { GUARD_REDIS_PROTOCOLS, overResp } from '../../harness/redis-protocols.ts'
@@ -43,7 +44,7 @@ describe.each([1, 4, 64])('stores of admission over %i lanes', (count) => {
     await redis.direct.flushall()
     const { prefix } = DEFAULT_KEYS
     const connect = (keys: RedisKeys) => ({ ...overResp(redis), keys })
-    const lanes = createLanes({ prefix, count, connect })
+    const lanes = createLanes({ prefix, count, connect, digest: secretDigest })
     // The names of the contract have the prefix of one server.
     const cluster = withBroadcast({ ...lanes, keys: DEFAULT_KEYS })
     const refunds: Promise<void>[] = []

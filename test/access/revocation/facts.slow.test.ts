@@ -15,6 +15,7 @@ import { Unavailable } from '../../../src/errors.ts'
 import type { RedisCommand, RedisConnection } from '../../../src/redis/connection.ts'
 import { replicationKeys } from '../../../src/redis/keys.ts'
 import { createLanes, laneIndex } from '../../../src/redis/lanes.ts'
+import { secretDigest } from '../../../src/runtimes/node/redis/cluster/digest.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { overResp } from '../../harness/redis-protocols.ts'
 import { ADDRESS, IDP, principal } from '../admission/callers.ts'
@@ -45,6 +46,7 @@ function cluster({
 } = {}) {
   const server = overResp(redis)
   const connection = createLanes({
+    digest: secretDigest,
     prefix,
     count,
     connect: (keys): RedisConnection => ({

@@ -4,6 +4,7 @@ import type { RedisConnection } from '../../../src/redis/connection.ts'
 import { keyPart } from '../../../src/redis/key-part.ts'
 import * as names from '../../../src/redis/keys.ts'
 import { createLanes } from '../../../src/redis/lanes.ts'
+import { secretDigest } from '../../../src/runtimes/node/redis/cluster/digest.ts'
 import { kindOf } from '../../../src/runtimes/node/redis/import/kinds.ts'
 import { placesOf } from '../../../src/runtimes/node/redis/import/places.ts'
 
@@ -57,6 +58,7 @@ describe('the table of an import', () => {
 
 describe('a key is copied', () => {
   const cluster = createLanes({
+    digest: secretDigest,
     prefix: 'pc:',
     count: 16,
     connect: (keys): RedisConnection => ({ keys, send: async () => [] }),

@@ -1,13 +1,19 @@
-/** Resolves a reference on a cluster: its record first, then the admission in the lane of its subject. */
+/** Resolves a reference on a cluster. */
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { recordKeys } from '../../../redis/keys.ts'
-import { sendCommand } from '../../../redis/reply.ts'
+import { type ClusterConnection, searchLanes } from '../../../redis/lanes.ts'
 import { evalCommand } from '../../../redis/script.ts'
 import { type BanKey, listSubjectBans, observedBan } from '../../abuse/ban.ts'
 import type { Principal } from '../../principal.ts'
 import { deriveRevocationKeys, NOTHING_REVOCABLE } from '../../revocation/revocation.ts'
 import { checkBinding } from '../../tokens/credential.ts'
-import { checkRecord, parseStoredReference, principalOfRecord } from '../../tokens/reference.ts'
+import { readReference } from '../../tokens/redis/references.ts'
+import {
+  checkRecord,
+  parseStoredReference,
+  principalOfRecord,
+  type ReferenceRecord,
+} from '../../tokens/reference.ts'
 import type { LimitRequest } from '../limit.ts'
 import { windowOfPrincipal } from '../limit-key.ts'
 import { completed } from '../reference-resolver.ts'
@@ -20,22 +26,85 @@ import type {
   ReferenceQuery,
 } from '../store.ts'
 import { refuses } from './legs.ts'
+import { createRedisReferenceResolver } from './reference-resolver.ts'
 import { RECORD_USE_SCRIPT } from './scripts.generated.ts'
 
 /**
- * Resolves a reference in two rounds: the record is in the control lane, and names the subject, whose
- * lane decides. So the windows are those of all other requests of the subject, and each is counted or
- * refused as a whole. An isolate resolves a reference only until it has cached it.
+ * Creates `resolve` of an {@link AdmissionStore}. The record is in the lane of its subject, and issuers
+ * draw secrets whose hash names this lane. So if all limits count the subject, one script in one lane
+ * decides, as on one server. Otherwise the record is read first, and the query is divided into legs.
+ *
+ * A credential whose secret was not drawn costs another round. An isolate resolves a reference only until
+ * it has cached it.
  */
-export async function resolveInLanes(
-  connection: RedisConnection,
+export function createLaneResolver(
+  connection: ClusterConnection,
+  consult: AdmissionStore['consult'],
+): AdmissionStore['resolve'] {
+  const { keys, lanes } = connection
+  const resolvers = new Map(lanes.all.map((lane) => [lane, createRedisReferenceResolver(lane)]))
+
+  /** Resolves the reference with one script, which finds nothing but a record of this lane. */
+  async function resolveIn(lane: RedisConnection, query: ReferenceQuery): Promise<ReferenceFacts> {
+    const inLane = (name: string) => renamed(name, keys, lane.keys)
+    const { addressBan, observedBan, credentialsBan, observedCredentialsBan } = query
+    const resolve = resolvers.get(lane) ?? createRedisReferenceResolver(lane)
+    const facts = await resolve({
+      ...query,
+      addressBan: inLane(addressBan),
+      observedBan: observedBan && inLane(observedBan),
+      credentialsBan: credentialsBan && inLane(credentialsBan),
+      observedCredentialsBan: observedCredentialsBan && inLane(observedCredentialsBan),
+    })
+    const read = [...facts.read].map(
+      ([name, value]) => [renamed(name, lane.keys, keys), value] as const,
+    )
+    return { ...facts, read: new Map(read) }
+  }
+
+  return async function resolve(query) {
+    const { hash } = query.reference
+    const isOneScript = query.limits.every(countsSubject)
+    let unknown: ReferenceFacts | undefined
+    const known = await searchLanes(connection, hash, async (lane) => {
+      if (isOneScript && lane !== connection) {
+        const facts = await resolveIn(lane, query)
+        if (facts.record !== undefined) return { record: facts.record, facts }
+        unknown ??= facts
+        return undefined
+      }
+      const text = await readReference(lane, hash)
+      return text === undefined ? undefined : { record: parseStoredReference(text) }
+    })
+    if (known === undefined) return unknown ?? resolveByLegs(connection, consult, query, undefined)
+    const { record, facts } = known.found
+    // Only the lane of the subject has all that decides about it.
+    if (facts !== undefined && known.lane === lanes.of(record.subject)) return facts
+    return resolveByLegs(connection, consult, query, record)
+  }
+}
+
+/** Whether a window is in the lane of the subject of the reference. */
+const countsSubject = ({ window }: ReferenceLimit): boolean =>
+  'by' in window && (window.by === 'subject' || window.by === 'key')
+
+interface Prefixed {
+  readonly prefix: string
+}
+
+/** Returns the name of a key with another prefix. */
+export const renamed = (name: string, from: Prefixed, to: Prefixed): string =>
+  to.prefix + name.slice(from.prefix.length)
+
+/** Decides with a record that was read: each window is in the lane of its party. */
+async function resolveByLegs(
+  connection: ClusterConnection,
   consult: AdmissionStore['consult'],
   query: ReferenceQuery,
+  record: ReferenceRecord | undefined,
 ): Promise<ReferenceFacts> {
   const { keys } = connection
   const { reference, audience, thumbprint, nowMs, isReading } = query
-  const text = await sendCommand(connection, ['GET', keys.reference + reference.hash])
-  const record = text === null ? undefined : parseStoredReference(text)
   const isValid =
     record !== undefined &&
     checkRecord(record, { audience, nowMs }) === undefined &&
@@ -56,7 +125,7 @@ export async function resolveInLanes(
   }
   const facts = await consult(asked)
   if (query.recordsUse && principal?.key !== undefined && !refuses(asked, facts))
-    recordUse(connection, principal.key)
+    recordUse(connection.lanes.of(principal.subject), principal.key)
   return {
     record,
     proofUsed: facts.proofUsed,
@@ -118,7 +187,7 @@ function* valuesOf(
 }
 
 /** Records the use of an API key, at most once a minute. The request does not wait for it. */
-function recordUse(connection: RedisConnection, id: string): void {
-  const name = recordKeys(connection.keys).apiKeyUse + id
-  connection.send([evalCommand(RECORD_USE_SCRIPT, [name], [])]).catch(() => undefined)
+function recordUse(lane: RedisConnection, id: string): void {
+  const name = recordKeys(lane.keys).apiKeyUse + id
+  lane.send([evalCommand(RECORD_USE_SCRIPT, [name], [])]).catch(() => undefined)
 }

@@ -8,7 +8,7 @@ import { laneOfTenant } from '../../relations/redis/keys.ts'
 import type { FeedCursor, FeedReply } from '../../revocation/feed.ts'
 import { FEED_SCRIPT, feedCommand, readFeedReply } from '../../revocation/redis/feed.ts'
 import type { AdmissionFacts, AdmissionQuery, AdmissionStore, CallerKeys } from '../store.ts'
-import { resolveInLanes } from './lane-references.ts'
+import { createLaneResolver, renamed } from './lane-references.ts'
 import { joinLegs, type Leg, type LegFacts, planLegs } from './legs.ts'
 import { createReader } from './reference-resolver.ts'
 import { giveBack } from './refund.ts'
@@ -101,7 +101,7 @@ function storeOver(
   return {
     keys,
     consult,
-    resolve: (query) => resolveInLanes(connection, consult, query),
+    resolve: createLaneResolver(connection, consult),
 
     async read(callers) {
       const byLane = new Map<RedisConnection, CallerKeys[]>()
@@ -128,14 +128,6 @@ function storeOver(
   }
 }
 
-interface Prefixed {
-  readonly prefix: string
-}
-
-/** Returns the name of a key with another prefix. */
-const renamed = (name: string, from: Prefixed, to: Prefixed): string =>
-  to.prefix + name.slice(from.prefix.length)
-
 const unreadable = (since: FeedCursor): FeedReply => ({ since, position: '', changed: undefined })
 
 /** Separates the positions of the lanes. A position contains none. */
@@ -153,7 +145,7 @@ function joinFeeds(
   since: FeedCursor,
   replies: readonly FeedReply[],
   lanes: readonly RedisConnection[],
-  keys: Prefixed,
+  keys: RedisConnection['keys'],
 ): FeedReply {
   if (replies.some(({ position }) => position === '')) return unreadable(since)
   const isKnown = replies.every(({ changed }) => changed !== undefined)

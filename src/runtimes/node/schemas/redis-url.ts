@@ -24,6 +24,8 @@ export interface RedisTarget extends Login {
   readonly database: number
   /** The number of lanes of a cluster, whose nodes are `servers`. Undefined: no cluster. */
   readonly lanes?: number | undefined
+  /** Of a cluster: new credentials go to the control lane, as earlier versions expect. */
+  readonly credentialsInControl?: boolean | undefined
 }
 
 const REDIS_PORT = 6_379
@@ -39,6 +41,7 @@ const CLUSTER_URL = new RegExp(
   `^redis(?<tls>s?)\\+cluster://${LOGIN}(?<servers>[^,@/?#]+(?:,[^,@/?#]+)*)(?:/(?<path>[^?#]*))?(?:\\?(?<query>[^#]*))?$`,
 )
 const DEFAULT_LANES = 64
+const CLUSTER_PARAMETERS = ['lanes', 'credentials']
 const SENTINEL_LOGIN = ['sentinelUsername', 'sentinelPassword']
 
 /** What `REDIS_URL` may be, for messages. */
@@ -52,10 +55,12 @@ export function findUrlMistake(text: string): string | undefined {
   if (parts === undefined) return REDIS_URL_FORMS
   if (parts.path) return 'a Redis Cluster has no database number; remove the path from the URL'
   const query = new URLSearchParams(parts.query)
-  if ([...query.keys()].some((name) => name !== 'lanes'))
-    return 'the URL of a Redis Cluster has only the parameter lanes, such as ?lanes=64'
+  if ([...query.keys()].some((name) => !CLUSTER_PARAMETERS.includes(name)))
+    return 'the URL of a Redis Cluster has only the parameters lanes and credentials, such as ?lanes=64'
   if (query.has('lanes') && parseLanes(query) === undefined)
     return `lanes must be one whole number from 1 to ${MAX_LANES}, such as ?lanes=64`
+  if (query.has('credentials') && parsePlace(query) === undefined)
+    return 'credentials must be lanes or control, once, such as ?lanes=64&credentials=control'
   return REDIS_URL_FORMS
 }
 
@@ -64,8 +69,8 @@ export function findUrlMistake(text: string): string | undefined {
  * of a master, `redis+sentinel://[[user]:password@]host[:port][,host[:port]…]/master[/database]`.
  * `rediss` is TLS. Sentinels that need a login find it in the query:
  * `?sentinelUsername=…&sentinelPassword=…`. Some nodes of a Redis Cluster:
- * `redis+cluster://[[user]:password@]host[:port][,host[:port]…]/[?lanes=64]`; every node has the same
- * login. Credentials are percent-encoded. Returns undefined for any other text.
+ * `redis+cluster://[[user]:password@]host[:port][,host[:port]…]/[?lanes=64][&credentials=control]`;
+ * every node has the same login. Credentials are percent-encoded. Returns undefined for any other text.
  */
 export function parseRedisUrl(text: string): RedisTarget | undefined {
   const cluster = CLUSTER_URL.exec(text)?.groups
@@ -105,9 +110,9 @@ function clusterTarget({
   query,
 }: Groups): RedisTarget | undefined {
   const parameters = new URLSearchParams(query)
-  const lanes = parseLanes(parameters)
-  if (path || lanes === undefined || [...parameters.keys()].some((name) => name !== 'lanes'))
-    return undefined
+  const [lanes, place] = [parseLanes(parameters), parsePlace(parameters)]
+  const isKnown = [...parameters.keys()].every((name) => CLUSTER_PARAMETERS.includes(name))
+  if (path || lanes === undefined || place === undefined || !isKnown) return undefined
   try {
     return {
       servers: servers.split(',').map((server) => parseServer(server, REDIS_PORT)),
@@ -118,6 +123,7 @@ function clusterTarget({
       tls: tls === 's',
       database: 0,
       lanes,
+      credentialsInControl: place === 'control',
     }
   } catch {
     return undefined
@@ -128,6 +134,12 @@ function parseLanes(query: URLSearchParams): number | undefined {
   const [text = String(DEFAULT_LANES), ...more] = query.getAll('lanes')
   const lanes = /^[1-9]\d{0,3}$/.test(text) ? Number(text) : 0
   return lanes >= 1 && lanes <= MAX_LANES && more.length === 0 ? lanes : undefined
+}
+
+/** Returns where new credentials go. */
+function parsePlace(query: URLSearchParams): 'lanes' | 'control' | undefined {
+  const [place = 'lanes', ...more] = query.getAll('credentials')
+  return (place === 'lanes' || place === 'control') && more.length === 0 ? place : undefined
 }
 
 /** Throws a `TypeError` for an invalid address. */

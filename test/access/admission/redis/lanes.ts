@@ -3,6 +3,7 @@ import { createLaneAdmissionStore } from '../../../../src/access/admission/redis
 import type { RedisCommand, RedisConnection } from '../../../../src/redis/connection.ts'
 import { DEFAULT_KEY_PREFIX, type RedisKeys } from '../../../../src/redis/keys.ts'
 import { type ClusterConnection, createLanes } from '../../../../src/redis/lanes.ts'
+import { secretDigest } from '../../../../src/runtimes/node/redis/cluster/digest.ts'
 
 /** One call to one lane. */
 export interface Call {
@@ -19,6 +20,7 @@ export function lanesOver(
     call: Call,
     pass: () => ReturnType<RedisConnection['send']>,
   ) => ReturnType<RedisConnection['send']> = (_, pass) => pass(),
+  credentialsInControl = false,
 ): ClusterConnection {
   const connect = (keys: RedisKeys): RedisConnection => ({
     ...server,
@@ -26,7 +28,13 @@ export function lanesOver(
     send: (commands, options) =>
       send({ keys, commands, options }, () => server.send(commands, options)),
   })
-  return createLanes({ prefix: DEFAULT_KEY_PREFIX, count, connect })
+  return createLanes({
+    prefix: DEFAULT_KEY_PREFIX,
+    count,
+    connect,
+    credentialsInControl,
+    digest: secretDigest,
+  })
 }
 
 /** Returns a store over lanes, and a function that waits for its refunds. */

@@ -16,6 +16,7 @@ import {
 } from '../socket/resp-client.ts'
 import { findMistake } from '../socket/resp-socket.ts'
 import { clusterCalls } from './calls.ts'
+import { secretDigest } from './digest.ts'
 import { createLaneMarkers, OtherLanes } from './lane-markers.ts'
 import { createClusterProblems } from './problems.ts'
 import { createClusterRouter } from './router.ts'
@@ -98,6 +99,8 @@ export function connectCluster(
     const connection = createLanes({
       prefix: keyPrefix,
       count: target.lanes,
+      credentialsInControl: target.credentialsInControl,
+      digest: secretDigest,
       connect: (keys, slot) => {
         const { prefix } = keys
         const send = acknowledgedSend(
