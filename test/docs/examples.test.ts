@@ -47,7 +47,7 @@ const SOURCES = [
       'examples/testing/issuer.ts',
     ],
   ],
-  ['docs/sign-in.md', 1, ['examples/sign-in/policy.ts']],
+  ['docs/sign-in.md', 2, ['examples/sign-in/policy.ts', 'examples/sign-in/languages.ts']],
   ['docs/console.md', 1, ['examples/console/policy.ts']],
   ['docs/signals.md', 2, ['examples/signals/policy.ts', 'examples/signals/polling.ts']],
   ['docs/authorization-server.md', 5, ['examples/agents/policy.ts', 'examples/fapi/policy.ts']],

@@ -13,6 +13,7 @@ const FEATURE = /^src\/features\/([a-z-]+)\//
 const USED_FEATURES = {
   'authorization-code': ['authorization-server', 'openapi', 'sign-in'],
   console: ['mcp', 'operators', 'sign-in'],
+  languages: ['authorization-code', 'sign-in'],
   mcp: ['cors'],
   openapi: ['authorization-server'],
   operators: ['authorization-server', 'plans', 'sign-in'],

@@ -105,7 +105,7 @@ export function parseAuthorizationRequest(form: OAuthForm): AuthorizationRequest
 /** Returns the parameters that the authorization endpoint reads, form-encoded, with this `dpop_jkt`. */
 export function formatParameters(form: OAuthForm, dpopKey: string | undefined): string {
   const text = new URLSearchParams()
-  for (const name of ['client_id', 'redirect_uri', 'scope', ...NAMES]) {
+  for (const name of ['client_id', 'redirect_uri', 'scope', 'ui_locales', ...NAMES]) {
     const value = form.one(name)
     if (value !== undefined) text.set(name, value)
   }

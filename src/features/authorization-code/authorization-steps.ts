@@ -29,6 +29,8 @@ export interface Browser {
   /** The path and the query of the request, to which a login returns. */
   readonly returnPath: string
   findUser(demand: SignInDemand): Promise<SignedInUser | SignInRequired>
+  /** Called with `ui_locales` of the request. */
+  preferLocales(locales: string | undefined): void
   /** Called when the redirect URI is verified, and again when more is known. */
   sendErrorsTo(target: ErrorTarget): void
 }
@@ -57,7 +59,8 @@ export function createAuthorizationSteps(endpoint: AuthorizationEndpoint, now: (
       // Only for a signed-in user does the gateway call the host that a client names.
       if (promptsIn(read).includes('none'))
         throw oauthRefused('login_required', 'client_document_unread')
-      const user = await browser.findUser({ returnPath: browser.returnPath })
+      const { returnPath } = browser
+      const user = await browser.findUser({ returnPath, uiLocales: localesIn(read) })
       if ('signInPath' in user) return { redirect: user.signInPath }
       search = await endpoint.searchFor(user, read.clientId)
     }
@@ -79,6 +82,7 @@ export function createAuthorizationSteps(endpoint: AuthorizationEndpoint, now: (
     const ageSeconds = prompt === 'login' ? (maxAgeSeconds ?? LOGIN_SECONDS) : maxAgeSeconds
     const isTimed = prompt !== undefined || ageSeconds !== undefined
     const demand = {
+      uiLocales: localesIn(read),
       ...(acr !== undefined && { acr }),
       ...(loginAfterSeconds === undefined && {
         ...(prompt !== undefined && { prompt }),
@@ -116,6 +120,7 @@ export function createAuthorizationSteps(endpoint: AuthorizationEndpoint, now: (
     async authorize(query: string, browser: Browser): Promise<Redirect | ConsentRequest> {
       if (query.length > MAX_QUERY_CHARS) throw oauthRefused('invalid_request', 'authorize_length')
       const read = await endpoint.read(query)
+      browser.preferLocales(localesIn(read))
       const client = await findClient(read, browser)
       if ('redirect' in client) return client
       const target = endpoint.targetOf(client, read.form)
@@ -140,7 +145,7 @@ export function createAuthorizationSteps(endpoint: AuthorizationEndpoint, now: (
     /** Returns where the browser goes after the decision of the user, and the client that is allowed. */
     async decide(
       { handle, isAllowed }: { readonly handle: string | undefined; readonly isAllowed: boolean },
-      { findUser, returnPath, sendErrorsTo }: Omit<Browser, 'address'>,
+      { findUser, returnPath, sendErrorsTo }: Omit<Browser, 'address' | 'preferLocales'>,
     ): Promise<Redirect & { readonly client: string }> {
       // The user has just seen the page. After a session of minutes, the app must start again.
       const user = await findUser({ returnPath })
@@ -162,5 +167,7 @@ export function createAuthorizationSteps(endpoint: AuthorizationEndpoint, now: (
     },
   }
 }
+
+const localesIn = ({ form }: ReadRequest): string | undefined => form.one('ui_locales')
 
 const promptsIn = ({ form }: ReadRequest): readonly string[] => form.one('prompt')?.split(' ') ?? []

@@ -26,6 +26,7 @@ import {
   type SecurityProfile,
 } from '../authorization-server/schemas/client.ts'
 import { clientAgreement } from '../authorization-server/schemas/new-client.ts'
+import { mistakesInTexts, type PageLanguage, reportMissing } from '../sign-in/pages/language.ts'
 import { SIGNED_IN } from '../sign-in/signed-in.ts'
 import { createAuthorizationEndpoint } from './authorization-endpoint.ts'
 import { authorizationCodeGrant } from './code-grant.ts'
@@ -48,6 +49,7 @@ import { createClientDocuments } from './registration/client-documents.ts'
 import { createClientDirectory, createPublicClients } from './registration/directory.ts'
 import { createRegistrationEndpoint } from './registration/registration-endpoint.ts'
 import { authorizeRoutes } from './routes/authorize.ts'
+import { ENGLISH } from './routes/english.ts'
 import { registrationRoutes } from './routes/register.ts'
 import { authorizationCodeSchema } from './schema.ts'
 import { createWithdrawal, type Withdrawal } from './withdrawal.ts'
@@ -218,7 +220,9 @@ function createCodeFlow(
     }),
     endpoints(options, authenticate) {
       const { store } = options
-      const { users, renderPage, otherHostOf = () => undefined } = requireSignIn(parts)
+      const signedIn = requireSignIn(parts)
+      const { users, renderPage, languages = [], otherHostOf = () => undefined } = signedIn
+      checkLanguages(languages)
       const endpoint = createAuthorizationEndpoint({
         ...options,
         directory,
@@ -260,6 +264,21 @@ function createCodeFlow(
       }
     },
   }
+}
+
+/** Throws `Misconfigured` for texts that no page has, or that lack a slot. Reports missing ones. */
+function checkLanguages(languages: readonly PageLanguage[]): void {
+  const mistakes = languages.flatMap(({ tag, texts }) =>
+    [...mistakesInTexts(texts.authorizationCode ?? {}, ENGLISH)].map(([name, message]) =>
+      mistakeAt(
+        'invalid_value',
+        ['features', 'signIn', 'branding', 'languages', tag, 'authorizationCode', name],
+        message,
+      ),
+    ),
+  )
+  if (mistakes.length > 0) throw new Misconfigured('The policy', mistakes)
+  reportMissing(languages, 'authorizationCode', ENGLISH)
 }
 
 /** Throws `Misconfigured` for an issuer that the environment does not have. */

@@ -25,6 +25,8 @@ import { createHosts } from './hosts.ts'
 import { keylessIssuers } from './keyless-issuers.ts'
 import { createLogins, LOGIN_COOKIE_PREFIX } from './login.ts'
 import { ownCookies } from './own-cookies.ts'
+import { ENGLISH } from './pages/english.ts'
+import { reportMissing } from './pages/language.ts'
 import { createPages } from './pages/page.ts'
 import { signInRoutes } from './pages/routes.ts'
 import { signInOperations } from './pages/sessions-view.ts'
@@ -42,6 +44,7 @@ import { SESSION_STAGES, SIGNED_IN } from './signed-in.ts'
 import { createSignedInUsers } from './signed-in-user.ts'
 
 export type { SignInDefinition } from './definition.ts'
+export type { PageLanguage } from './pages/language.ts'
 
 /**
  * Returns the sign-in with a browser, for the policy's `features`: `/oauth/sign-in`,
@@ -146,6 +149,7 @@ function createContribution(definition: SignInDefinition, parts: FeatureParts): 
   }
   const readUser = createSessionReader({ admission, references, hosts })
   const renderPage = createPages(theme, branding)
+  reportMissing(branding?.languages ?? [], 'signIn', ENGLISH)
   const cookies = [SESSION_COOKIE, `${LOGIN_COOKIE_PREFIX}*`]
   async function open(...login: Parameters<typeof sessions.open>): Promise<string> {
     const [{ principal, contacts = {} }] = login
@@ -172,6 +176,7 @@ function createContribution(definition: SignInDefinition, parts: FeatureParts): 
   SIGNED_IN.offer(parts, {
     users: createSignedInUsers({ readUser, now }),
     renderPage,
+    languages: branding?.languages,
     otherHostOf: hosts.otherOf,
   })
   SESSION_STAGES.offer(parts, (options) =>

@@ -1,5 +1,6 @@
 /** The claims of a logout token (OpenID Connect Back-Channel Logout 1.0 section 2.4). */
 import * as z from 'zod/mini'
+import { readOwnMember, readPayload } from '../../access/tokens/jws.ts'
 import { tokenId } from '../../validators/claims.ts'
 import { absentIfNull, text } from '../../validators/schema-parts.ts'
 import { signInRefused } from './refused.ts'
@@ -63,4 +64,16 @@ export function logoutIn(
     throw signInRefused('logout_token_iat')
   if (sub === undefined && sid === undefined) throw signInRefused('logout_token_sub')
   return { providerSubject: sub, providerSession: sid, id: jti, expiresAtSeconds }
+}
+
+/**
+ * Returns the unverified issuer of a token, which selects the provider that verifies it. Throws `Denied`
+ * (`sign_in_refused`) for a text that is no token.
+ */
+export function issuerOfLogout(token: string): unknown {
+  try {
+    return readOwnMember(readPayload(token), 'iss')
+  } catch {
+    throw signInRefused('logout_token_form')
+  }
 }

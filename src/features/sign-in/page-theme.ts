@@ -1,4 +1,5 @@
 /** How the pages look, and whose they are. */
+import type { PageLanguage } from './pages/language.ts'
 
 /** Whose the pages are. */
 export interface Branding {
@@ -18,6 +19,11 @@ export interface Branding {
     /** Help for users. */
     readonly support?: string
   }
+  /**
+   * The languages of the pages besides English, such as `german` from `portcullis/languages`. A person gets the one
+   * that `ui_locales` of an authorization request or `Accept-Language` prefers. Default none.
+   */
+  readonly languages?: readonly PageLanguage[]
 }
 
 /** The variables of the style, and their default values. A policy may replace the values. */
@@ -63,7 +69,7 @@ ul { list-style: none; padding: 0; }
 li, form { margin: 0.75rem 0; }
 section, .item { border-top: 1px solid; padding: 1rem 0; }
 .choice, button { display: flex; align-items: center; gap: 0.75rem; box-sizing: border-box; width: 100%;
-  min-height: 3rem; padding: 0.625rem 1rem; font: inherit; text-align: left; text-decoration: none;
+  min-height: 3rem; padding: 0.625rem 1rem; font: inherit; text-align: start; text-decoration: none;
   cursor: pointer; background: transparent; color: inherit; border: 2px solid var(--portcullis-accent);
   border-radius: var(--portcullis-radius); }
 .choice img { height: 1.5rem; width: 1.5rem; object-fit: contain; }
@@ -72,6 +78,9 @@ section, .item { border-top: 1px solid; padding: 1rem 0; }
 .apart { justify-content: center; margin-top: 1.5rem; border: 1px solid; }
 :focus-visible { outline: 3px solid var(--portcullis-accent); outline-offset: 2px; }
 small { opacity: 0.8; }
+summary { cursor: pointer; padding: 0.25rem 0; }
+.mark { font-size: 0.875rem; font-weight: 400; padding: 0.125rem 0.5rem; border: 1px solid; border-radius: 1rem;
+  white-space: nowrap; }
 footer { margin-top: 3rem; font-size: 0.875rem; }
-footer a { margin-right: 1rem; }
+footer a { margin-inline-end: 1rem; }
 `

@@ -35,7 +35,7 @@ export function refusedNavigations({ renderPage }: { renderPage: RenderPage }): 
     const headers = Object.fromEntries(
       [...refusal.headers].filter(([name]) => !OF_THE_DOCUMENT.includes(name)),
     )
-    const page = deniedPage({
+    const refused = {
       status,
       problem: error instanceof ProblemError ? error.problem : undefined,
       account: principal ? accountNameOf(principal) : undefined,
@@ -43,10 +43,14 @@ export function refusedNavigations({ renderPage }: { renderPage: RenderPage }): 
       isRepeatable: method === 'GET' || method === 'HEAD',
       retryAfter: refusal.headers.get('retry-after'),
       requestId: c.get('portcullis.requestId'),
-    })
+    }
     // Hono copies the headers of the old response to the new one.
     c.res = undefined
-    const shown = await renderPage(c, { ...page, status: status as 403, headers })
+    const shown = await renderPage(c, (language) => ({
+      ...deniedPage(language, refused),
+      status: status as 403,
+      headers,
+    }))
     c.res = method === 'HEAD' ? new Response(null, shown) : shown
   }
 }

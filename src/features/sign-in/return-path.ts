@@ -21,6 +21,8 @@ export const HOME_PATH = '/'
 
 /** Long enough for an authorization request. Longer ones are stored (RFC 9126). */
 const MAX_RETURN_PATH_CHARACTERS = 4_096
+/** A longer list names no language. */
+const MAX_UI_LOCALES_CHARACTERS = 512
 /** Visible ASCII. A browser sends other characters percent-encoded. */
 const VISIBLE_ASCII = /^[\x21-\x7e]*$/
 /** Of any origin: only the path of the result is used. */
@@ -36,6 +38,8 @@ export interface SignInDemand {
   readonly maxAgeSeconds?: number | undefined
   /** Accepted authentication context classes, the preferred one first. Default: any. */
   readonly acr?: readonly string[] | undefined
+  /** The preferred languages of the pages, separated by spaces. Default: those of the browser. */
+  readonly uiLocales?: string | undefined
   /** The name of the user, if that is known. */
   readonly loginHint?: string | undefined
 }
@@ -88,10 +92,13 @@ export function signInQuery({
   prompt,
   maxAgeSeconds,
   acr,
+  uiLocales,
 }: SignInDemand): URLSearchParams {
   const query = new URLSearchParams({ return_to: returnPathIn(returnPath) })
   if (prompt !== undefined) query.set('prompt', prompt)
   if (maxAgeSeconds !== undefined) query.set('max_age', String(maxAgeSeconds))
   if (acr !== undefined && acr.length > 0) query.set('acr_values', acr.join(' '))
+  if (uiLocales !== undefined && uiLocales.length <= MAX_UI_LOCALES_CHARACTERS)
+    query.set('ui_locales', uiLocales)
   return query
 }

@@ -6,6 +6,8 @@ import { requirements } from '../../validators/claim-requirements.ts'
 import { roleNames } from '../../validators/names.ts'
 import { text, wholeNumber, withShorthand } from '../../validators/schema-parts.ts'
 import { privateUrl } from '../../validators/variables.ts'
+import { ENGLISH } from './pages/english.ts'
+import { mistakesInTexts } from './pages/language.ts'
 
 /** A value of one CSS property. It cannot end the declaration, or load anything. */
 const cssValue = z.string().check(
@@ -41,12 +43,39 @@ const picture = z.union(
   'must be a path of this host such as /logo.svg, or a data: URL of PNG, JPEG, WebP or SVG in base64 of at most 32,768 characters',
 )
 
+const pageTexts = z.record(z.string(), text(400))
+
 const pageLink = z.union([ownPath, privateUrl], 'must be an https URL, or a path of this host')
+
+/** What is wrong with the texts of other features, these say when the gateway starts. */
+const language = z
+  .strictObject({
+    tag: text(64).check(z.refine(isLanguageTag, 'must be a language tag such as de or pt-BR')),
+    direction: z.optional(z.enum(['ltr', 'rtl'])),
+    texts: z.partial(
+      z.strictObject({ signIn: pageTexts, authorizationCode: pageTexts, scopes: pageTexts }),
+    ),
+  })
+  .check(
+    superRefine(({ texts: { signIn = {} } }, context) => {
+      for (const [name, message] of mistakesInTexts(signIn, ENGLISH))
+        context.addIssue({ code: 'custom', path: ['texts', 'signIn', name], message })
+    }),
+  )
+
+function isLanguageTag(tag: string): boolean {
+  try {
+    return Intl.getCanonicalLocales(tag)[0] === tag
+  } catch {
+    return false
+  }
+}
 
 const branding = z.partial(
   z.strictObject({
     name: text(80),
     logo: picture,
+    languages: z.array(language),
     links: z.partial(z.strictObject({ privacy: pageLink, terms: pageLink, support: pageLink })),
   }),
 )

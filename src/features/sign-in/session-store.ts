@@ -12,6 +12,15 @@ export const sessionDetailsSchema = z.strictObject({
   providerSession: z.optional(z.string()),
 })
 
+/** Where the browser was at the login, as the platform says. Kept apart, because earlier versions do not know it. */
+export const sessionPlaceSchema = z.object({
+  city: z.optional(z.string()),
+  /** ISO 3166-1. */
+  country: z.optional(z.string()),
+})
+
+export type SessionPlace = z.output<typeof sessionPlaceSchema>
+
 export type SessionDetails = z.output<typeof sessionDetailsSchema>
 
 /** The user of a session, as the provider names it. */
@@ -25,13 +34,16 @@ export interface NewSession extends SessionOwner {
   readonly referenceHash: string
   readonly record: ReferenceRecord
   readonly details: SessionDetails
+  readonly place: SessionPlace
   /** The tokens of the provider, encrypted. */
   readonly tokens: string | undefined
   readonly endsAtSeconds: number
 }
 
-export interface ListedSession extends SessionDetails {
+export interface ListedSession extends SessionDetails, SessionPlace {
   readonly id: string
+  /** When the next renewal is due: an eighth of the idle time after the last one. */
+  readonly renewAtSeconds: number
 }
 
 export interface SessionRenewal {

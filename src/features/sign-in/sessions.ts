@@ -13,7 +13,7 @@ import { type RandomBytes, randomBytes } from '../../crypto/random.ts'
 import { hmacSha256 } from '../../crypto/sha256.ts'
 import type { Login, Provider } from './provider.ts'
 import { newSessionReference, sessionReference } from './session.ts'
-import type { ListedSession, SessionOwner, SessionStore } from './session-store.ts'
+import type { ListedSession, SessionOwner, SessionPlace, SessionStore } from './session-store.ts'
 
 /** The lives of sessions, and how many a user may have. */
 export interface SessionTerms {
@@ -27,12 +27,22 @@ export interface SessionTerms {
   readonly roles: readonly string[]
 }
 
+/** A session in the list of its user. */
+export interface ActiveSession extends Omit<ListedSession, 'renewAtSeconds'> {
+  /**
+   * The time of the last renewal, at any host. It is at most an eighth of the idle time earlier than the last
+   * request, so that no request writes it.
+   */
+  readonly activeAtSeconds: number
+}
+
 export interface Sessions {
   /** Opens a session for a login. Returns its reference, for the cookie. */
   open(
     login: Login,
     provider: Pick<Provider, 'seal'>,
     userAgent: string | undefined,
+    place?: SessionPlace,
   ): Promise<string>
   /**
    * Replaces the reference of a session, and moves the end of its idle time. Concurrent calls return
@@ -50,7 +60,7 @@ export interface Sessions {
   /** Moves the end of the idle time at `PUBLIC_URL` for a request to another host. */
   keepAlive(principal: Principal): Promise<void>
   /** Returns the sessions of the user of a session. */
-  list(principal: Principal): Promise<readonly ListedSession[]>
+  list(principal: Principal): Promise<readonly ActiveSession[]>
   /** Ends a session of an owner, in every isolate with the next request. */
   end(id: string, owner: SessionOwner): Promise<void>
 }
@@ -85,10 +95,10 @@ export function createSessions({
 }: SessionsOptions): Sessions {
   const { idleSeconds, absoluteSeconds, maxSessions, roles } = terms
   const nowSeconds = () => Math.floor(now() / 1000)
+  const renewAfterSeconds = Math.ceil(idleSeconds / RENEWALS_PER_IDLE_TIME)
 
   /** Returns the times of a reference that is issued now. */
   function computeTimes(signIn: Omit<SignInFacts, 'renewAtSeconds'>, atSeconds: number) {
-    const renewAfterSeconds = Math.ceil(idleSeconds / RENEWALS_PER_IDLE_TIME)
     return {
       expiresAtSeconds: Math.min(signIn.endsAtSeconds, atSeconds + idleSeconds),
       signIn: { ...signIn, renewAtSeconds: atSeconds + renewAfterSeconds },
@@ -116,7 +126,7 @@ export function createSessions({
     })
 
   return {
-    async open(login, provider, userAgent) {
+    async open(login, provider, userAgent, place = {}) {
       const id = crypto.randomUUID()
       const reference = newSessionReference(random)
       const atSeconds = nowSeconds()
@@ -158,6 +168,7 @@ export function createSessions({
             userAgent,
             providerSession: login.providerSession,
           },
+          place,
           tokens: await provider.seal.close(JSON.stringify(login.tokens), id),
           endsAtSeconds,
         },
@@ -213,7 +224,15 @@ export function createSessions({
 
     async list(principal) {
       const owner = ownerOf(principal)
-      return owner === undefined ? [] : store.list(owner)
+      if (owner === undefined) return []
+      return (await store.list(owner)).map(({ renewAtSeconds, ...listed }) => ({
+        ...listed,
+        // The idle time may have been another one at the last renewal.
+        activeAtSeconds: Math.max(
+          listed.createdAtSeconds,
+          Math.min(renewAtSeconds - renewAfterSeconds, nowSeconds()),
+        ),
+      }))
     },
 
     end,

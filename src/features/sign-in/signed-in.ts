@@ -1,6 +1,7 @@
 /** What the sign-in offers to other features with pages for people. */
 import { createExchange } from '../../isolate/exchange.ts'
 import type { BrowserSessionOptions, SessionStages } from './browser-session.ts'
+import type { PageLanguage } from './pages/language.ts'
 import type { RenderPage } from './pages/page.ts'
 import type { SignedInUsers } from './signed-in-user.ts'
 
@@ -9,6 +10,8 @@ export const SIGNED_IN = createExchange<{
   readonly users: SignedInUsers
   /** Renders pages in the style of the policy. */
   readonly renderPage: RenderPage
+  /** The languages of the pages besides English, for texts of other features. Default none. */
+  readonly languages?: readonly PageLanguage[] | undefined
   /** Returns the host of a request if it is not that of `PUBLIC_URL`. Default: there are no others. */
   readonly otherHostOf?: ((url: string) => string | undefined) | undefined
 }>()

@@ -431,6 +431,9 @@ describe.each(RUNTIMES)('sign-in on %s [S76]', (runtime) => {
       expect(body.sessions.find((one) => one.id === id)).toEqual({
         id,
         createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+        activeAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+        city: null,
+        country: null,
         browser: 'Unknown browser',
         userAgent: null,
         current: false,

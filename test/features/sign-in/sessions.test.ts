@@ -9,6 +9,7 @@ import {
   principalOfRecord,
 } from '../../../src/access/tokens/reference.ts'
 import { createReferences } from '../../../src/access/tokens/references.ts'
+import { placeOf } from '../../../src/features/sign-in/pages/place.ts'
 import type { Login } from '../../../src/features/sign-in/provider.ts'
 import { createSessionStore } from '../../../src/features/sign-in/redis/session-store.ts'
 import { createSeal } from '../../../src/features/sign-in/seal.ts'
@@ -161,6 +162,50 @@ test('a session whose idle time has ended is not listed, and is refused at once'
   // The store still has the record, and the list of the user the session.
   expect(await found(reference)).toBeDefined()
   expect(await gateway().list(known)).toEqual([])
+})
+
+test('the list has the last activity to an eighth of the idle time, and the place of the login', async () => {
+  const place = { city: 'Munich', country: 'DE' }
+  const reference = await gateway().open(login, provider, 'Browser', place)
+  const known = await user(reference)
+  const listed = async () => {
+    const [session] = await gateway().list(known)
+    return { ...session, activeAtSeconds: afterStart(session?.activeAtSeconds) }
+  }
+  expect(await listed()).toMatchObject({ ...place, activeAtSeconds: 0 })
+  // The renewal of a request at 420 s. Requests until 519 s write nothing.
+  nowMs = startMs + 420_000
+  await gateway().renew(reference, known)
+  nowMs = startMs + 519_000
+  expect(await listed()).toMatchObject({ ...place, activeAtSeconds: 420 })
+})
+
+test('a place that another version wrote is not shown, and the session is', async () => {
+  const known = await user(await open())
+  await redis.direct.hset(`pc:session:${known.tokenId}`, 'place', '["Munich"]')
+  expect(await gateway().list(known)).toEqual([
+    {
+      id: known.tokenId,
+      createdAtSeconds: Math.floor(startMs / 1000),
+      activeAtSeconds: Math.floor(startMs / 1000),
+      userAgent: 'Browser',
+      providerSession: 'sid-1',
+    },
+  ])
+})
+
+/** What a platform may say, and what the session stores. */
+test.each([
+  [undefined, {}],
+  [
+    { city: 'Munich', country: 'DE' },
+    { city: 'Munich', country: 'DE' },
+  ],
+  [{ city: '', country: 'XX' }, {}],
+  [{ city: 7, country: 'T1' }, {}],
+  [{ city: 'x'.repeat(500), country: '<b>' }, { city: 'x'.repeat(80) }],
+])('the place of %j is %j', (cf, place) => {
+  expect(placeOf({ cf })).toEqual(place)
 })
 
 test('an ended session has no references, is revoked, and cannot be renewed', async () => {

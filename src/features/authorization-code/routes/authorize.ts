@@ -13,6 +13,7 @@ import { AUTHORIZE_PATH } from '../../authorization-server/metadata.ts'
 import { OAUTH_HEADERS, oauthProblemOf } from '../../authorization-server/routes/error.ts'
 import { readForm } from '../../authorization-server/routes/routes.ts'
 import { accountNameOf } from '../../sign-in/account-name.ts'
+import { preferLocales } from '../../sign-in/pages/language.ts'
 import type { RenderPage } from '../../sign-in/pages/page.ts'
 import type { SignedInUsers } from '../../sign-in/signed-in-user.ts'
 import type { AuthorizationEndpoint } from '../authorization-endpoint.ts'
@@ -79,10 +80,12 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
     const isForClient = denial?.code === 'oauth_refused'
     const lacksPermissions = isForClient && denial.check === 'scope_not_held'
     const page = { status, error: code, description, headers, lacksPermissions }
-    if (target === undefined || !isForClient) return renderPage(c, refusalPage(page))
+    if (target === undefined || !isForClient)
+      return renderPage(c, (language) => refusalPage(language, page))
     const url = endpoint.responseUrl(target, { error: code, error_description: description })
     if (await isTrusted(target)) return redirect(url)
-    return renderPage(c, refusalPage({ ...page, returnTo: target.user && url }))
+    const returnTo = target.user && url
+    return renderPage(c, (language) => refusalPage(language, { ...page, returnTo }))
   })
 
   async function isTrusted({ isTrusted, user, clientId, redirectUri }: ErrorTarget) {
@@ -109,6 +112,7 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
       return found
     },
     sendErrorsTo: (target) => c.set(REDIRECT, target as never),
+    preferLocales: (locales) => preferLocales(c, locales),
   })
 
   const findConsentingUser = (c: AuthorizeContext) =>
@@ -139,7 +143,8 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
     if ('redirect' in next) return redirect(next.redirect)
     const { user, ...consent } = next
     const account = accountNameOf(user.principal)
-    return renderPage(c, consentPage({ ...consent, account, path, publicUrl, words, schemes }))
+    const shown = { ...consent, account, path, publicUrl, words, schemes }
+    return renderPage(c, (language) => consentPage(language, shown))
   })
 
   matched('POST', CONSENT_PATH)
@@ -155,7 +160,8 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
   app.get(CONSENTS_PATH, ...bounded, async function list(c) {
     const user = await findConsentingUser(c)
     if ('signInPath' in user) return redirect(user.signInPath)
-    return renderPage(c, consentsPage(await withdrawal.listOwn(user.principal), words))
+    const consents = await withdrawal.listOwn(user.principal)
+    return renderPage(c, (language) => consentsPage(language, consents, words))
   })
   app.post(CONSENTS_PATH, ...bounded, async function withdraw(c) {
     const form = await submitted(c)

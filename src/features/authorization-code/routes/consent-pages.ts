@@ -1,11 +1,15 @@
 /** The pages of the authorization endpoint: consent, refusal, and the list of consents. */
 import { html } from 'hono/html'
 import { classifyRedirect } from '../../authorization-server/schemas/redirect-uri.ts'
-import type { Page, PageContent } from '../../sign-in/pages/page.ts'
+import type { PageContent } from '../../sign-in/pages/content.ts'
+import { inEnglish } from '../../sign-in/pages/denied-page.ts'
+import { formatDay, type PageLanguage, textsOf } from '../../sign-in/pages/language.ts'
+import type { Page } from '../../sign-in/pages/page.ts'
 import { signInPath } from '../../sign-in/return-path.ts'
 import type { Consent } from '../consent.ts'
 import type { ClientOrigin } from '../registration/directory.ts'
 import type { Authorization } from '../waiting-request.ts'
+import { ENGLISH } from './english.ts'
 
 export const CONSENT_PATH = '/oauth/consent'
 export const CONSENTS_PATH = '/oauth/consents'
@@ -29,56 +33,73 @@ export interface ConsentPage {
   readonly schemes: readonly string[]
 }
 
+const sayIn = textsOf('authorizationCode', ENGLISH)
+
 /** Returns the page that asks the user. It says who vouches for the name of the client. */
-export function consentPage(page: ConsentPage): Page {
+export function consentPage(language: PageLanguage, page: ConsentPage): Page {
   const { authorization, handle, account, path, publicUrl, words } = page
   const { name, redirectUri, scopes, audiences } = authorization
   const places = audiences.length > 1 ? audiences.slice(1) : audiences
+  const say = sayIn(language)
+  const parties = {
+    app: html`<strong>${name}</strong>`,
+    service: html`<strong>${new URL(publicUrl).host}</strong>`,
+    account: html`<strong>${account}</strong>`,
+  }
+  const link = html`<a href="${CONSENTS_PATH}">${say('apps.title')}</a>`
   return {
-    title: 'Allow access?',
+    title: say('consent.title'),
     formTargets: [formTargetOf(redirectUri)],
-    content: html`<p><strong>${name}</strong> wants to use <strong>${new URL(publicUrl).host}</strong>
-as <strong>${account}</strong>.
-<a href="${signInPath({ returnPath: path, prompt: 'select_account' })}">Use another account</a></p>
-<p>${originText(page)}</p>
-<p>It will be able to:</p>
-${scopeList(scopes, words)}
-<p>At: ${places.join(', ')}</p>
-<p>${destinationText(page)}</p>
+    content: html`<p>${say('consent.text', parties)}
+<a href="${signInPath({ returnPath: path, prompt: 'select_account' })}">${say('consent.otherAccount')}</a></p>
+<p>${originText(language, page)}</p>
+<p>${say('consent.able')}</p>
+${scopeList(language, scopes, words)}
+<p>${say('consent.places', { places: places.join(', ') })}</p>
+<p>${destinationText(language, page)}</p>
 <form method="post" action="${CONSENT_PATH}">
 <input type="hidden" name="request" value="${handle}">
-<button name="decision" value="allow" class="main">Allow</button>
-<button name="decision" value="deny" class="apart">Deny</button>
+<button name="decision" value="allow" class="main">${say('consent.allow')}</button>
+<button name="decision" value="deny" class="apart">${say('consent.deny')}</button>
 </form>
-<p><small>You can withdraw this later at <a href="${CONSENTS_PATH}">${CONSENTS_PATH}</a>.</small></p>`,
+<p><small>${say('consent.withdrawal', { link })}</small></p>`,
   }
 }
 
-function originText({ authorization, origin }: ConsentPage): PageContent {
+function originText(language: PageLanguage, { authorization, origin }: ConsentPage): PageContent {
+  const say = sayIn(language)
   switch (origin) {
     case 'operator':
-      return 'The operator of this service has registered this app.'
+      return say('consent.byOperator')
     case 'document':
-      return html`This app is described by <strong>${new URL(authorization.client).host}</strong>.`
+      return say('consent.byDocument', {
+        host: html`<strong>${new URL(authorization.client).host}</strong>`,
+      })
     case 'itself':
-      return html`<strong>Unverified:</strong> this app has registered itself. Its name is not checked.`
+      return html`<strong>${say('consent.unverified')}</strong> ${say('consent.byItself')}`
     default:
       return origin satisfies never
   }
 }
 
-function destinationText({ authorization, schemes }: ConsentPage): PageContent {
+function destinationText(
+  language: PageLanguage,
+  { authorization, schemes }: ConsentPage,
+): PageContent {
+  const say = sayIn(language)
   const { name, redirectUri } = authorization
-  const { host, protocol } = new URL(redirectUri)
-  const caution = `Allow it only if you have just started ${name} yourself.`
+  const url = new URL(redirectUri)
+  const host = html`<strong>${url.host}</strong>`
+  const caution = say('consent.caution', { app: name })
   switch (classifyRedirect(redirectUri, schemes)) {
     case 'https':
-      return html`Your browser will then go to <strong>${host}</strong>.`
+      return say('consent.toHost', { host })
     case 'loopback':
-      return html`Your browser will then go to a program on this computer
-(<strong>${host}</strong>). ${caution}`
-    default:
-      return html`Your browser will then open an app (<strong>${protocol}</strong>). ${caution}`
+      return html`${say('consent.toProgram', { host })} ${caution}`
+    default: {
+      const scheme = html`<strong>${url.protocol}</strong>`
+      return html`${say('consent.toApp', { scheme })} ${caution}`
+    }
   }
 }
 
@@ -92,32 +113,47 @@ function formTargetOf(redirectUri: string): string {
   return isOrigin ? `${protocol}//${host}` : protocol
 }
 
-function scopeList(scopes: readonly string[], words: ScopeWords): PageContent {
-  const items = scopes.map((name) =>
-    Object.hasOwn(words, name)
-      ? html`<li>${words[name]} <small>(<code>${name}</code>)</small></li>`
-      : html`<li><code>${name}</code></li>`,
-  )
+/** The words of the language come before those of the policy. */
+function scopeList(
+  { texts }: PageLanguage,
+  scopes: readonly string[],
+  words: ScopeWords,
+): PageContent {
+  const items = scopes.map((name) => {
+    const known = [texts.scopes ?? {}, words].find((each) => Object.hasOwn(each, name))
+    return known === undefined
+      ? html`<li><code>${name}</code></li>`
+      : html`<li>${known[name]} <small>(<code>${name}</code>)</small></li>`
+  })
   return html`<ul>${items}</ul>`
 }
 
-/** Returns the list of the apps that a user has allowed, each with a form that withdraws it. */
-export function consentsPage(consents: readonly Consent[], words: ScopeWords): Page {
-  const items = consents.map(({ client, name, scopes, allowedAtSeconds, redirectUri }) => {
-    const day = new Date(allowedAtSeconds * 1000).toISOString().slice(0, 10)
+/** Returns the list of the apps that a user has allowed, the newest first, each with a form that withdraws it. */
+export function consentsPage(
+  language: PageLanguage,
+  consents: readonly Consent[],
+  words: ScopeWords,
+): Page {
+  const say = sayIn(language)
+  const newestFirst = consents.toSorted(
+    (one, other) => other.allowedAtSeconds - one.allowedAtSeconds,
+  )
+  const items = newestFirst.map(({ client, name, scopes, allowedAtSeconds, redirectUri }) => {
+    const day = formatDay(language, allowedAtSeconds)
     return html`<section><h2>${name}</h2>
-<p><small>${client}<br>${redirectUri}<br>allowed on ${day}</small></p>
-${scopeList(scopes, words)}
+<p>${say('apps.allowed', { day })}</p>
+${scopeList(language, scopes, words)}
+<details><summary>${say('apps.details')}</summary><p><small>${client}<br>${redirectUri}</small></p></details>
 <form method="post" action="${CONSENTS_PATH}">
 <input type="hidden" name="client" value="${client}">
-<button>Withdraw</button></form></section>`
+<button>${say('apps.withdraw')}</button></form></section>`
   })
   return {
-    title: 'Apps with access',
+    title: say('apps.title'),
     content:
       items.length === 0
-        ? 'You have allowed no app.'
-        : html`<p>An app that you withdraw loses its access at once.</p>${items}`,
+        ? html`<p>${say('apps.none')}</p>`
+        : html`<p>${say('apps.text')}</p>${items}`,
   }
 }
 
@@ -139,29 +175,32 @@ const placeOf = (url: string): string => {
   return host || protocol
 }
 
-const returnLink = (url: string | undefined): PageContent =>
-  url === undefined
-    ? ''
-    : html`<p>You have not allowed this app before. If you trust it: <a href="${url}" rel="noreferrer">return to ${placeOf(url)}</a>.</p>`
+function returnLink(language: PageLanguage, url: string | undefined): PageContent {
+  if (url === undefined) return ''
+  const say = sayIn(language)
+  const link = html`<a href="${url}" rel="noreferrer">${say('refusal.returnTo', { place: placeOf(url) })}</a>`
+  return html`<p>${say('refusal.return', { link })}</p>`
+}
 
 /** Returns the page for a request that must not be answered at its redirect URI. */
-export function refusalPage(refusal: Refusal): Page {
+export function refusalPage(language: PageLanguage, refusal: Refusal): Page {
   const { status, error, description, headers = {}, returnTo, lacksPermissions } = refusal
-  const isOutage = status >= 500
+  const say = sayIn(language)
+  const code = html`<code>${error}</code>`
   if (lacksPermissions)
     return {
-      title: 'Your account has no access',
+      title: say('refusal.access.title'),
       status: 403,
       headers,
-      content: html`<p>Your account has none of the permissions that this app needs. Ask the operator of this
-service for a role, then start again in the app. <code>${error}</code></p>${returnLink(returnTo)}`,
+      content: html`<p>${say('refusal.access.text')} ${code}</p>${returnLink(language, returnTo)}`,
     }
+  const kind = status >= 500 ? 'outage' : 'mistake'
   return {
-    title: isOutage ? 'Not possible now' : 'This request is not valid',
+    title: say(`refusal.${kind}.title`),
     status: status as NonNullable<Page['status']>,
     headers,
-    content: html`<p>${description} <code>${error}</code></p>
-<p>${isOutage ? 'Reload this page in a moment.' : 'The app that sent you here has made a mistake, or the link is old. Start again in the app.'}</p>
-${returnLink(returnTo)}`,
+    content: html`<p>${say(`refusal.${kind}.text`)}</p>
+${inEnglish(html`<small>${description} ${code}</small>`)}
+${returnLink(language, returnTo)}`,
   }
 }

@@ -27,13 +27,20 @@ const firstIn = (names: typeof BROWSERS, text: string): string | undefined =>
   names.find(([pattern]) => pattern.test(text))?.[1]
 
 /**
- * Returns a name such as `Firefox on Windows`. A client can send any header, so the name proves nothing.
- * What is not known has a general name.
+ * Returns the browser and the system that the header names. A client can send any header, so they prove nothing.
+ * Undefined: not known.
  */
-export function describeBrowser(userAgent: string | undefined): string {
+export function identifyBrowser(userAgent: string | undefined): {
+  readonly browser: string | undefined
+  readonly system: string | undefined
+} {
   const text = userAgent ?? ''
-  const browser = firstIn(BROWSERS, text)
-  const system = firstIn(SYSTEMS, text)
+  return { browser: firstIn(BROWSERS, text), system: firstIn(SYSTEMS, text) }
+}
+
+/** Returns a name such as `Firefox on Windows`. What is not known has a general name. */
+export function describeBrowser(userAgent: string | undefined): string {
+  const { browser, system } = identifyBrowser(userAgent)
   if (browser === undefined)
     return system === undefined ? 'Unknown browser' : `Browser on ${system}`
   return system === undefined ? browser : `${browser} on ${system}`

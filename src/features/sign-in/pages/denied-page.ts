@@ -2,12 +2,14 @@
 import { html } from 'hono/html'
 import type { Problem } from '../../../problems/problem.ts'
 import { SIGN_OUT_PATH, signInPath } from '../return-path.ts'
-import type { PageContent } from './page.ts'
+import type { PageContent } from './content.ts'
+import { ENGLISH } from './english.ts'
+import { DEFAULT_LANGUAGE, formatDuration, type PageLanguage, textsOf } from './language.ts'
 
 export interface RefusedNavigation {
   readonly status: number
   /** Undefined: a defect of the gateway, or of its settings. */
-  readonly problem: Problem | undefined
+  readonly problem: Pick<Problem, 'code' | 'detail'> | undefined
   /** Who is signed in. */
   readonly account: string | undefined
   /** The path and query of the page. */
@@ -20,118 +22,101 @@ export interface RefusedNavigation {
 }
 
 interface Explanation {
-  readonly title: string
+  readonly title: PageContent
   readonly text: PageContent
   /** What leads on. */
   readonly links?: PageContent
 }
 
+const sayIn = textsOf('signIn', ENGLISH)
+const SECONDS = /^\d{1,9}$/
+
 /** Returns the title and the content of the page. It contains no more facts than the problem document. */
-export function deniedPage(refused: RefusedNavigation) {
-  const { title, text, links = '' } = explain(refused)
+export function deniedPage(language: PageLanguage, refused: RefusedNavigation) {
+  const { title, text, links = '' } = explain(language, refused)
   const id = refused.requestId
   const reference =
     id === undefined
       ? ''
-      : html`<p><small>If you ask for help, name this request: <code>${id}</code></small></p>`
+      : html`<p><small>${sayIn(language)('page.help', { id: html`<code>${id}</code>` })}</small></p>`
   return { title, content: html`<p>${text}</p>${links}${reference}` }
 }
 
-function explain(refused: RefusedNavigation): Explanation {
-  const { status, problem, account, path } = refused
+function explain(language: PageLanguage, refused: RefusedNavigation): Explanation {
+  const { status, problem, account, path, isRepeatable, retryAfter } = refused
+  const say = sayIn(language)
+
+  const signedInAs =
+    account === undefined
+      ? ''
+      : html`${say('denied.account', { account: html`<strong>${account}</strong>` })} `
+  const otherAccount = () =>
+    html`<ul><li><a class="choice" href="${signInPath({ returnPath: path, prompt: 'select_account' })}">${say('signIn.otherAccount')}</a></li>
+<li><a class="choice" href="${SIGN_OUT_PATH}">${say('signOut.title')}</a></li></ul>`
+  const waitFirst = () =>
+    retryAfter === null || !SECONDS.test(retryAfter)
+      ? say('wait.moment')
+      : say('wait.time', { time: formatDuration(language, Number(retryAfter)) })
+  const tryAgain = () =>
+    isRepeatable ? html`<p><a class="choice" href="${path}">${say('wait.link')}</a></p>` : ''
+  const tooMany = () => ({
+    title: say('denied.limited.title'),
+    text: waitFirst(),
+    links: tryAgain(),
+  })
+
   switch (problem?.code) {
     case 'insufficient_permission':
       return {
-        title: 'Your account has no access to this page',
-        text: html`${signedInAs(account)}Ask the operator of this service for access, or use another account.`,
-        links: otherAccount(path),
+        title: say('denied.permission.title'),
+        text: html`${signedInAs}${say('denied.permission.text')}`,
+        links: otherAccount(),
       }
     case 'banned':
-      return {
-        title: 'Access is blocked',
-        text: 'This service refuses requests of your account or of your network for now. Its operator can end this.',
-      }
+      return { title: say('denied.banned.title'), text: say('denied.banned.text') }
     case 'rate_limited':
-      return { title: 'Too many requests', text: waitFirst(refused), links: tryAgain(refused) }
+      return tooMany()
     case 'sign_in_required':
       return {
-        title: 'You are not signed in',
-        text: 'Your session in this browser has ended, and nothing was changed.',
-        links: html`<p><a href="${signInPath({ returnPath: path })}">Sign in</a></p>`,
+        title: say('denied.session.title'),
+        text: say('denied.session.text'),
+        links: html`<p><a class="choice" href="${signInPath({ returnPath: path })}">${say('signIn.link')}</a></p>`,
       }
     case 'insufficient_user_authentication':
       return {
-        title: 'A stronger sign-in is needed',
-        text: 'What you wanted to do needs a stronger or a more recent sign-in. Nothing was changed.',
-        links: html`<p><a href="${signInPath({ returnPath: path, prompt: 'login' })}">Sign in again</a></p>`,
+        title: say('denied.stronger.title'),
+        text: say('denied.stronger.text'),
+        links: html`<p><a class="choice" href="${signInPath({ returnPath: path, prompt: 'login' })}">${say('signIn.again')}</a></p>`,
       }
     case 'cross_origin_request':
-      return {
-        title: 'The request was refused',
-        text: 'It came from a page of another site, and nothing was changed.',
-      }
+      return { title: say('denied.refused.title'), text: say('denied.otherSite.text') }
   }
   switch (status) {
     case 400:
-      return { title: 'This link is not valid', text: 'A part of the address is wrong.' }
+      return { title: say('denied.400.title'), text: say('denied.400.text') }
     case 401:
-      return {
-        title: 'This page is for programs',
-        text: 'It needs a token, which a browser does not send.',
-      }
+      return { title: say('denied.401.title'), text: say('denied.401.text') }
     case 403:
-      return {
-        title: 'The request was refused',
-        text: signedInAs(account),
-        links: otherAccount(path),
-      }
+      return { title: say('denied.refused.title'), text: signedInAs, links: otherAccount() }
     case 404:
-      return {
-        title: 'This page does not exist',
-        text: 'The address may have a typing error, or the page was removed.',
-      }
+      return { title: say('denied.404.title'), text: say('denied.404.text') }
     case 405:
-      return { title: 'This page cannot do that', text: 'Go back, and open the page again.' }
+      return { title: say('denied.405.title'), text: say('denied.405.text') }
     case 429:
-      return { title: 'Too many requests', text: waitFirst(refused), links: tryAgain(refused) }
+      return tooMany()
     case 502:
     case 503:
     case 504:
-      return {
-        title: 'Not available at the moment',
-        text: waitFirst(refused),
-        links: tryAgain(refused),
-      }
+      return { title: say('denied.503.title'), text: waitFirst(), links: tryAgain() }
   }
-  if (status >= 500)
-    return {
-      title: 'Something went wrong',
-      text: 'The fault is not yours. Its cause is in the log of this service.',
-    }
+  if (status >= 500) return { title: say('denied.500.title'), text: say('denied.500.text') }
   return {
-    title: 'The request was not accepted',
-    text: problem?.detail ?? 'Go back, and try again.',
+    title: say('denied.other.title'),
+    text: say('denied.other.text'),
+    links: problem === undefined ? '' : inEnglish(html`<small>${problem.detail}</small>`),
   }
 }
 
-const signedInAs = (account: string | undefined): PageContent =>
-  account === undefined ? '' : html`You are signed in as <strong>${account}</strong>. `
-
-const otherAccount = (path: string): PageContent =>
-  html`<ul><li><a class="choice" href="${signInPath({ returnPath: path, prompt: 'select_account' })}">Use another account</a></li>
-<li><a class="choice" href="${SIGN_OUT_PATH}">Sign out</a></li></ul>`
-
-const SECONDS = /^\d{1,9}$/
-
-function waitFirst({ retryAfter }: RefusedNavigation): string {
-  if (retryAfter === null || !SECONDS.test(retryAfter)) return 'Try again in a moment.'
-  const seconds = Number(retryAfter)
-  if (seconds < 120) return `Try again in ${seconds === 1 ? '1 second' : `${seconds} seconds`}.`
-  const minutes = Math.ceil(seconds / 60)
-  return minutes < 120
-    ? `Try again in ${minutes} minutes.`
-    : `Try again in ${Math.ceil(minutes / 60)} hours.`
-}
-
-const tryAgain = ({ path, isRepeatable }: RefusedNavigation): PageContent =>
-  isRepeatable ? html`<p><a class="choice" href="${path}">Try again</a></p>` : ''
+/** A text of a protocol, which has no other language. */
+export const inEnglish = (text: PageContent): PageContent =>
+  html`<p lang="${DEFAULT_LANGUAGE.tag}">${text}</p>`

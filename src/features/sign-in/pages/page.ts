@@ -1,16 +1,16 @@
 /** HTML pages of the gateway: plain, without scripts and external resources. */
 import type { Context } from 'hono'
 import { html, raw } from 'hono/html'
-import type { HtmlEscapedString } from 'hono/utils/html'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { NO_STORE } from '../../../http/response-headers.ts'
+import { fieldsOf, varyBy } from '../../../http/shared-caches.ts'
 import { type Branding, formatStyle, type PageTheme } from '../page-theme.ts'
-
-/** Text that is escaped, or the result of hono's `html`. */
-export type PageContent = string | HtmlEscapedString | Promise<HtmlEscapedString>
+import type { PageContent } from './content.ts'
+import { ENGLISH } from './english.ts'
+import { languageOf, type PageLanguage, textsOf } from './language.ts'
 
 export interface Page {
-  readonly title: string
+  readonly title: PageContent
   /** What follows the heading. */
   readonly content: PageContent
   readonly status?: ContentfulStatusCode
@@ -19,13 +19,11 @@ export interface Page {
   readonly formTargets?: readonly string[]
 }
 
-export type RenderPage = (c: Context, page: Page) => Promise<Response>
+/** Renders a page in the language of the request. */
+export type RenderPage = (c: Context, create: (language: PageLanguage) => Page) => Promise<Response>
 
-const LINKS = [
-  ['privacy', 'Privacy'],
-  ['terms', 'Terms'],
-  ['support', 'Support'],
-] as const
+const LINKS = ['privacy', 'terms', 'support'] as const
+const sayIn = textsOf('signIn', ENGLISH)
 
 /**
  * Creates the function that renders pages. They allow only their own style, by its hash, and pictures of
@@ -34,17 +32,20 @@ const LINKS = [
  */
 export function createPages(theme: PageTheme, branding: Branding = {}): RenderPage {
   const style = formatStyle(theme)
-  const { name, logo, links = {} } = branding
+  const { name, logo, links = {}, languages = [] } = branding
   const header =
     name === undefined && logo === undefined
       ? ''
       : html`<header>${logo && html`<img src="${logo}" alt="">`}${name && html`<span>${name}</span>`}</header>
 `
-  const listed = LINKS.flatMap(([key, text]) => {
-    const href = links[key]
-    return href === undefined ? [] : [html`<a href="${href}" rel="noreferrer">${text}</a>`]
-  })
-  const footer = listed.length === 0 ? '' : html`<footer>${listed}</footer>`
+  const listed = LINKS.filter((key) => links[key] !== undefined)
+  const footerIn = (language: PageLanguage): PageContent =>
+    listed.length === 0
+      ? ''
+      : html`<footer>${listed.map(
+          (key) =>
+            html`<a href="${links[key]}" rel="noreferrer">${sayIn(language)(`links.${key}`)}</a>`,
+        )}</footer>`
   // Not escaped: the hash is of exactly this text. The theme is checked, and contains no `<`.
   const sheet = raw(style)
   let source: string | undefined
@@ -55,8 +56,10 @@ export function createPages(theme: PageTheme, branding: Branding = {}): RenderPa
     return source
   }
 
-  return async function renderPage(c, page) {
-    const { title, content, status = 200, headers = {}, formTargets = [] } = page
+  return async function renderPage(c, create) {
+    const language = languageOf(c, languages)
+    const { title, content, status = 200, headers = {}, formTargets = [] } = create(language)
+    const { tag, direction } = language
     const policy = [
       "default-src 'none'",
       `style-src ${source ?? (await styleSource())}`,
@@ -72,17 +75,19 @@ export function createPages(theme: PageTheme, branding: Branding = {}): RenderPa
       'Referrer-Policy': 'same-origin',
       ...headers,
     }
-    return c.html(
+    const response = await c.html(
       html`<!doctype html>
-<html lang="en">
+<html lang="${tag}"${direction && html` dir="${direction}"`}>
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}${name && ` - ${name}`}</title><style>${sheet}</style></head>
 <body>${header}<main><h1>${title}</h1>
 ${content}
-</main>${footer}</body></html>
+</main>${footerIn(language)}</body></html>
 `,
       status,
       fields,
     )
+    if (languages.length > 0) varyBy(fieldsOf(response.headers), ['Accept-Language'])
+    return response
   }
 }

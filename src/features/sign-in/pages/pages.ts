@@ -2,15 +2,27 @@
 import { html } from 'hono/html'
 import type { Provider } from '../provider.ts'
 import { HOME_PATH, SESSIONS_PATH, SIGN_OUT_PATH } from '../return-path.ts'
-import type { ListedSession } from '../session-store.ts'
-import { describeBrowser } from './browser-name.ts'
+import type { ActiveSession } from '../sessions.ts'
+import { identifyBrowser } from './browser-name.ts'
+import type { PageContent } from './content.ts'
+import { ENGLISH } from './english.ts'
+import { formatCountry, formatTime, type PageLanguage, textsOf } from './language.ts'
 import type { Page } from './page.ts'
 import { signInAgain } from './refusal-page.ts'
 
-export function chooserPage(providers: readonly Provider[], path: string): Page {
+const sayIn = textsOf('signIn', ENGLISH)
+
+type ShownProvider = Pick<Provider, 'name' | 'logo' | 'issuer'>
+
+export function chooserPage(
+  language: PageLanguage,
+  providers: readonly ShownProvider[],
+  path: string,
+): Page {
+  const say = sayIn(language)
   return {
-    title: 'Sign in',
-    content: html`<p>Choose how you sign in.</p>
+    title: say('signIn.title'),
+    content: html`<p>${say('signIn.choose')}</p>
 <ul>${providers.map(({ name, logo, issuer }) => {
       const location = `${path}&${new URLSearchParams({ iss: issuer })}`
       return html`<li><a class="choice" href="${location}">${logo && html`<img src="${logo}" alt="">`}${name}</a></li>`
@@ -18,41 +30,69 @@ export function chooserPage(providers: readonly Provider[], path: string): Page 
   }
 }
 
-export const signOutPage = (formTargets: readonly string[]): Page => ({
-  formTargets,
-  title: 'Sign out',
-  content: html`<p>This ends your session in this browser.</p>
-<form method="post" action="${SIGN_OUT_PATH}"><button>Sign out</button></form>
-<p><a href="${HOME_PATH}">Back</a></p>`,
-})
+export function signOutPage(language: PageLanguage, formTargets: readonly string[]): Page {
+  const say = sayIn(language)
+  return {
+    formTargets,
+    title: say('signOut.title'),
+    content: html`<p>${say('signOut.text')}</p>
+<form method="post" action="${SIGN_OUT_PATH}"><button>${say('signOut.button')}</button></form>
+<p><a href="${HOME_PATH}">${say('page.back')}</a></p>`,
+  }
+}
 
-export const signedOutPage = (): Page => ({
-  title: 'You are signed out',
-  content: html`<p>Your session in this browser has ended.</p>${signInAgain()}`,
-})
+export function signedOutPage(language: PageLanguage): Page {
+  const say = sayIn(language)
+  return {
+    title: say('signedOut.title'),
+    content: html`<p>${say('signedOut.text')}</p>${signInAgain(language)}`,
+  }
+}
 
-const dateOf = (seconds: number) =>
-  new Date(seconds * 1000).toISOString().slice(0, 16).replace('T', ' ')
-
-/** This browser comes first. */
-const newestFirst = (sessions: readonly ListedSession[], current: string | undefined) =>
+/** This browser comes first, then the newest login. */
+const newestFirst = (sessions: readonly ActiveSession[], current: string | undefined) =>
   sessions.toSorted(
     (one, other) =>
       Number(other.id === current) - Number(one.id === current) ||
       other.createdAtSeconds - one.createdAtSeconds,
   )
 
-export const sessionsPage = (
-  sessions: readonly ListedSession[],
+function nameBrowser(language: PageLanguage, userAgent: string | undefined): PageContent {
+  const say = sayIn(language)
+  const { browser, system } = identifyBrowser(userAgent)
+  if (browser === undefined)
+    return system === undefined ? say('browser.unknown') : say('browser.system', { system })
+  return system === undefined ? browser : say('browser.on', { browser, system })
+}
+
+function describePlace(language: PageLanguage, { city, country }: ActiveSession): PageContent {
+  const named = country === undefined ? undefined : formatCountry(language, country)
+  const place = [city, named].filter((part) => part !== undefined).join(', ')
+  return place === '' ? '' : html`<br>${sayIn(language)('sessions.place', { place })}`
+}
+
+export function sessionsPage(
+  language: PageLanguage,
+  sessions: readonly ActiveSession[],
   current: string | undefined,
-): Page => ({
-  title: 'Your sessions',
-  content: html`<p>You are signed in with these browsers. End a session that you do not know.</p>
-<ul>${newestFirst(sessions, current).map(
-    ({ id, createdAtSeconds, userAgent }) => html`<li class="item">
+): Page {
+  const say = sayIn(language)
+  const items = newestFirst(sessions, current).map((session) => {
+    const { id, createdAtSeconds, activeAtSeconds, userAgent } = session
+    const isHere = id === current
+    const active = isHere
+      ? say('sessions.activeNow')
+      : say('sessions.active', { time: formatTime(language, activeAtSeconds) })
+    return html`<li class="item">
 <form method="post" action="${SESSIONS_PATH}"><input type="hidden" name="session" value="${id}">
-<h2>${describeBrowser(userAgent)}${id === current ? ' (this browser)' : ''}</h2>
-<p><small>Signed in at ${dateOf(createdAtSeconds)} UTC<br>${userAgent}</small></p>
-<button>End this session</button></form></li>`,
-  )}</ul><p><a href="${SIGN_OUT_PATH}">Sign out</a></p>`,
-})
+<h2>${nameBrowser(language, userAgent)}${isHere ? html` <span class="mark">${say('sessions.here')}</span>` : ''}</h2>
+<p>${active}<br>${say('sessions.signedIn', { time: formatTime(language, createdAtSeconds) })}${describePlace(language, session)}</p>
+${userAgent && html`<details><summary>${say('sessions.details')}</summary><p><small>${userAgent}</small></p></details>`}
+<button>${say('sessions.end')}</button></form></li>`
+  })
+  return {
+    title: say('sessions.title'),
+    content: html`<p>${say('sessions.text')}</p>
+<ul>${items}</ul><p><a href="${SIGN_OUT_PATH}">${say('signOut.title')}</a></p>`,
+  }
+}

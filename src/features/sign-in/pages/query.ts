@@ -20,6 +20,7 @@ export function demandIn(query: URLSearchParams): SignInDemand {
   const prompt = firstIn(query, 'prompt')
   const maxAge = firstIn(query, 'max_age')
   const acr = firstIn(query, 'acr_values')
+  const uiLocales = firstIn(query, 'ui_locales')
   const known = PROMPTS.find((one) => one === prompt)
   if (
     (prompt !== undefined && known === undefined) ||
@@ -32,5 +33,6 @@ export function demandIn(query: URLSearchParams): SignInDemand {
     prompt: known,
     maxAgeSeconds: maxAge === undefined ? undefined : Number(maxAge),
     acr: acr?.split(' '),
+    uiLocales,
   }
 }

@@ -5,7 +5,10 @@ import { problemOf } from '../../../middleware/problem-handler.ts'
 import type { Check } from '../../../problems/checks.ts'
 import { isOperatorsFault } from '../provider-call.ts'
 import { HOME_PATH, type SignInDemand, signInPath } from '../return-path.ts'
-import type { Page, PageContent } from './page.ts'
+import type { PageContent } from './content.ts'
+import { ENGLISH } from './english.ts'
+import { type PageLanguage, textsOf } from './language.ts'
+import type { Page } from './page.ts'
 
 /** The login that was refused, as far as it is known. */
 export interface RefusedLogin {
@@ -17,38 +20,42 @@ export interface RefusedLogin {
 
 type Cause = Pick<Page, 'title' | 'content'> & { readonly status?: 403 }
 
-export const signInAgain = (demand: SignInDemand = { returnPath: HOME_PATH }) =>
-  html`<p><a href="${signInPath(demand)}">Sign in</a></p>`
+const sayIn = textsOf('signIn', ENGLISH)
+
+export const signInAgain = (
+  language: PageLanguage,
+  demand: SignInDemand = { returnPath: HOME_PATH },
+) =>
+  html`<p><a class="choice" href="${signInPath(demand)}">${sayIn(language)('signIn.link')}</a></p>`
 
 /** Names no more of a failure than a problem document would, except for the cause of a refused login. */
-export function errorPage(error: Error, login: RefusedLogin = {}): Page {
+export function errorPage(language: PageLanguage, error: Error, login: RefusedLogin = {}): Page {
   const { status, headers = {} } = problemOf(error)
+  const say = sayIn(language)
   const shown = { status: status as NonNullable<Page['status']>, headers }
-  const again = signInAgain({ returnPath: login.returnPath ?? HOME_PATH })
+  const again = signInAgain(language, { returnPath: login.returnPath ?? HOME_PATH })
   if (error instanceof Unavailable)
     return {
       ...shown,
-      title: 'Sign-in is not available',
-      content: html`<p>You cannot sign in at the moment. Users who are already signed in are not affected.</p>
-<p>Try again in a few seconds.</p>${again}`,
+      title: say('login.outage.title'),
+      content: html`<p>${say('login.outage.text')}</p>
+<p>${say('login.outage.wait')}</p>${again}`,
     }
   const denial = error instanceof Denied ? error.denial : undefined
   if (denial?.code === 'rate_limited')
     return {
       ...shown,
-      title: 'Too many requests',
-      content: html`<p>Wait a minute, then try again.</p>${again}`,
+      title: say('denied.limited.title'),
+      content: html`<p>${say('wait.minute')}</p>${again}`,
     }
   if (denial?.code !== 'sign_in_refused')
-    return { ...shown, title: 'The request was refused', content: again }
-  return { ...shown, ...describeCause(denial.check, login) }
+    return { ...shown, title: say('denied.refused.title'), content: again }
+  return { ...shown, ...describeCause(language, denial.check, login) }
 }
 
 const OF_PROVIDER = 'provider_'
 const OF_ID_TOKEN = 'id_token_'
 const OF_LOGOUT_TOKEN = 'logout_token_'
-const NO_HELP =
-  'Signing in again does not help. Ask the operator of this service to correct its settings.'
 /** Rules of the policy about accounts. */
 const RULES: readonly Check<'sign_in_refused'>[] = [
   'id_token_required_claim',
@@ -57,92 +64,77 @@ const RULES: readonly Check<'sign_in_refused'>[] = [
 
 /** Returns the page for a check that failed. */
 function describeCause(
+  language: PageLanguage,
   check: Check<'sign_in_refused'>,
-  { returnPath = HOME_PATH, provider }: RefusedLogin,
+  { returnPath = HOME_PATH, provider: name }: RefusedLogin,
 ): Cause {
-  const name = provider ?? 'The identity provider'
-  const again = signInAgain({ returnPath })
-  const page = (title: string, text: PageContent, status?: 403, link: PageContent = ''): Cause => ({
-    title,
-    content: html`<p>${text}</p>${link}`,
-    ...(status && { status }),
-  })
-  const retry = (title: string, text: PageContent, status?: 403): Cause =>
+  const say = sayIn(language)
+  const provider = name ?? say('login.provider')
+  const noHelp = say('login.noHelp')
+  const again = signInAgain(language, { returnPath })
+  const page = (
+    title: PageContent,
+    text: PageContent,
+    status?: 403,
+    link: PageContent = '',
+  ): Cause => ({ title, content: html`<p>${text}</p>${link}`, ...(status && { status }) })
+  const retry = (title: PageContent, text: PageContent, status?: 403): Cause =>
     page(title, text, status, again)
   switch (check) {
     case 'provider_access_denied':
-      return retry(
-        'You are not signed in',
-        'The sign-in was canceled, or your account has no access.',
-        403,
-      )
+      return retry(say('denied.session.title'), say('login.canceled.text'), 403)
     case 'acr':
-      return retry(
-        'A stronger sign-in is needed',
-        'This page needs a stronger method of sign-in than the one that you used.',
-        403,
-      )
+      return retry(say('denied.stronger.title'), say('login.weak.text'), 403)
     case 'auth_time_missing':
       return page(
-        'The age of the sign-in is not known',
-        `This page needs a recent sign-in, but ${name} does not say when you signed in. ${NO_HELP}`,
+        say('login.age.title'),
+        html`${say('login.ageMissing.text', { provider })} ${noHelp}`,
         403,
       )
     case 'auth_time_unusable':
       return page(
-        'The age of the sign-in is not known',
-        `This page needs a recent sign-in. The time that ${name} states cannot be used. ${NO_HELP}`,
+        say('login.age.title'),
+        html`${say('login.ageUnusable.text', { provider })} ${noHelp}`,
         403,
       )
     case 'auth_time_old':
       return page(
-        'A recent sign-in is needed',
-        `This page needs a recent sign-in. ${name} says that you signed in too long ago.`,
+        say('login.old.title'),
+        say('login.old.text', { provider }),
         403,
-        signInAgain({ returnPath, prompt: 'login' }),
+        signInAgain(language, { returnPath, prompt: 'login' }),
       )
     case 'browser':
-      return retry(
-        'The sign-in was started elsewhere',
-        'It was started in another browser, or this browser does not accept cookies.',
-      )
+      return retry(say('login.elsewhere.title'), say('login.elsewhere.text'))
     case 'state':
     case 'state_unknown':
     case 'state_used':
     case 'code':
     case 'hand_over_code':
-      return retry('The sign-in has expired', 'It took too long, or was used before.')
+      return retry(say('login.expired.title'), say('login.expired.text'))
     case 'query':
     case 'hand_over':
     case 'hand_over_host':
     case 'provider_unknown':
-      return retry(
-        'This link is not valid',
-        'A parameter of the link is missing or wrong. Start the sign-in again.',
-      )
+      return retry(say('denied.400.title'), say('login.link.text'))
     case 'no_session':
-      return retry('You are not signed in', 'Your session in this browser has ended.')
+      return retry(say('denied.session.title'), say('signedOut.text'))
     case 'session_unknown':
-      return page('The session was not found', 'It has probably ended already.')
+      return page(say('login.unknownSession.title'), say('login.unknownSession.text'))
   }
   if (RULES.includes(check))
-    return retry(
-      'Your account has no access',
-      `This service does not accept the account that you used at ${name}.`,
-      403,
-    )
+    return retry(say('login.account.title'), say('login.account.text', { provider }), 403)
   if (check.startsWith(OF_PROVIDER)) {
     const code = check.slice(OF_PROVIDER.length)
-    const answer = html`${name} has refused the sign-in: <code>${code}</code>.`
-    return isOperatorsFault(code)
-      ? page('The provider has refused the sign-in', html`${answer} ${NO_HELP}`)
-      : retry('The provider has refused the sign-in', answer)
+    const answer = say('login.provider.text', { provider, cause: html`<code>${code}</code>` })
+    const title = say('login.provider.title')
+    return isOperatorsFault(code) ? page(title, html`${answer} ${noHelp}`) : retry(title, answer)
   }
+  const cause = say('page.cause', { cause: html`<code>${check}</code>` })
   if (check.startsWith(OF_LOGOUT_TOKEN) || check === 'content_type')
-    return page('This request is not valid', html`Cause: <code>${check}</code>.`)
-  const answered = check.startsWith(OF_ID_TOKEN) ? 'ID token' : 'answer'
-  return retry(
-    'The sign-in could not be verified',
-    html`The ${answered} of ${name} was not accepted. Cause: <code>${check}</code>.`,
-  )
+    return page(say('login.request.title'), cause)
+  const answer = check.startsWith(OF_ID_TOKEN)
+    ? say('login.idToken.text', { provider })
+    : say('login.answer.text', { provider })
+  return retry(say('login.unverified.title'), html`${answer} ${cause}`)
 }

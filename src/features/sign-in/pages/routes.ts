@@ -1,7 +1,7 @@
 /** The sign-in over HTTP: the login, its callback, and the sign-out. */
 import type { Context, Hono, MiddlewareHandler } from 'hono'
 import type { Principal } from '../../../access/principal.ts'
-import { MAX_TOKEN_BYTES, readOwnMember, readPayload } from '../../../access/tokens/jws.ts'
+import { MAX_TOKEN_BYTES } from '../../../access/tokens/jws.ts'
 import { unmetByCaller } from '../../../access/tokens/login.ts'
 import { refuseCrossOrigin } from '../../../access/tokens/token-cookie.ts'
 import { Denied } from '../../../errors.ts'
@@ -25,6 +25,7 @@ import type { HandOvers } from '../hand-over.ts'
 import type { Hosts } from '../hosts.ts'
 import { type BrowserCookie, LOGIN_SECONDS, type Logins } from '../login.ts'
 import { loginHintIn } from '../login-hint.ts'
+import { issuerOfLogout } from '../logout-token.ts'
 import { isNavigation } from '../navigation.ts'
 import type { Provider } from '../provider.ts'
 import type { ProviderSessions } from '../provider-sessions.ts'
@@ -48,8 +49,10 @@ import { readSession, removeCookie, SESSION_COOKIE, setCookie } from '../session
 import type { SessionReader } from '../session-reader.ts'
 import type { SessionOwner } from '../session-store.ts'
 import { ownerOf, type Sessions } from '../sessions.ts'
+import { preferLocales } from './language.ts'
 import type { RenderPage } from './page.ts'
 import { chooserPage, sessionsPage, signedOutPage, signOutPage } from './pages.ts'
+import { placeOf } from './place.ts'
 import { demandIn, firstIn } from './query.ts'
 import { errorPage, type RefusedLogin } from './refusal-page.ts'
 import { sessionsView } from './sessions-view.ts'
@@ -108,7 +111,8 @@ export function signInRoutes({
   app.onError((error, c) => {
     // The gateway answers with a problem document.
     if (isForPrograms(c)) throw error
-    return renderPage(c, errorPage(error, c.get(REFUSED) as RefusedLogin | undefined))
+    const login = c.get(REFUSED) as RefusedLogin | undefined
+    return renderPage(c, (language) => errorPage(language, error, login))
   })
 
   function redirect(location: string, cookies: readonly string[]): Response {
@@ -169,6 +173,7 @@ export function signInRoutes({
     async GET(c) {
       const query = new URL(c.req.url).searchParams
       const demand = demandIn(query)
+      preferLocales(c, demand.uiLocales)
       const host = hosts.otherOf(c.req.url)
       if (host !== undefined) {
         const { url, cookie } = await handOvers.ask(host, demand, receivedHeaders(c))
@@ -185,7 +190,7 @@ export function signInRoutes({
           : providers.find((one) => one.issuer === chosen)
       if (provider === undefined) {
         if (issuer !== undefined) throw signInRefused('provider_unknown')
-        return renderPage(c, chooserPage(providers, signInPath(demand)))
+        return renderPage(c, (language) => chooserPage(language, providers, signInPath(demand)))
       }
       const loginHint =
         user?.tokenIssuer === provider.issuer ? await findHint(user, provider) : undefined
@@ -256,7 +261,7 @@ export function signInRoutes({
     // The browser gets a new session in any case, so that no one else can have chosen it.
     const previous = await findUser(c)
     const userAgent = c.req.header('User-Agent')?.slice(0, MAX_USER_AGENT_CHARACTERS)
-    const reference = await sessions.open(login, provider, userAgent)
+    const reference = await sessions.open(login, provider, userAgent, placeOf(c.req.raw))
     c.set('portcullis.principal', login.principal)
     if (previous !== undefined) await endSessionOf(previous)
     return redirect(returnPath, [setCookie(SESSION_COOKIE, reference)])
@@ -272,7 +277,9 @@ export function signInRoutes({
   page(SIGN_OUT_PATH, {
     async GET(c) {
       const url = await signOutUrl(await findUser(c))
-      return renderPage(c, signOutPage(url === undefined ? [] : [url.origin]))
+      return renderPage(c, (language) =>
+        signOutPage(language, url === undefined ? [] : [url.origin]),
+      )
     },
     async POST(c) {
       refuseCrossOrigin(receivedHeaders(c), c.req.raw, pagesOf(c.req.url, hosts))
@@ -289,7 +296,7 @@ export function signInRoutes({
   page(BACK_CHANNEL_LOGOUT_PATH, {
     async POST(c) {
       const token = (await readForm(c)).get('logout_token') ?? ''
-      const issuer = readIssuer(token)
+      const issuer = issuerOfLogout(token)
       const provider = providers.find((one) => one.issuer === issuer)
       if (provider === undefined) throw signInRefused('logout_token_iss')
       const logout = await provider.logoutToken(token, waitUntilOf(c))
@@ -315,13 +322,14 @@ export function signInRoutes({
         return redirect(publicUrl + SESSIONS_PATH, [])
       refuseOtherHost(c)
       const user = await findUser(c)
-      if (isForPrograms(c)) {
-        if (user === undefined) throw signInRequired()
-        const listed = await sessions.list(user)
-        return c.json(sessionsView(listed, user.tokenId), 200, { ...NO_STORE, Vary: 'Accept' })
+      if (user === undefined) {
+        if (isForPrograms(c)) throw signInRequired()
+        return redirect(signInPath({ returnPath: SESSIONS_PATH }), [])
       }
-      if (user === undefined) return redirect(signInPath({ returnPath: SESSIONS_PATH }), [])
-      return renderPage(c, sessionsPage(await sessions.list(user), user.tokenId))
+      const listed = await sessions.list(user)
+      if (isForPrograms(c))
+        return c.json(sessionsView(listed, user.tokenId), 200, { ...NO_STORE, Vary: 'Accept' })
+      return renderPage(c, (language) => sessionsPage(language, listed, user.tokenId))
     },
     async POST(c) {
       refuseOtherHost(c)
@@ -348,7 +356,7 @@ export function signInRoutes({
     },
   })
 
-  page(SIGNED_OUT_PATH, { GET: (c) => renderPage(c, signedOutPage()) })
+  page(SIGNED_OUT_PATH, { GET: (c) => renderPage(c, signedOutPage) })
   return app
 }
 
@@ -387,13 +395,4 @@ async function readForm(c: SignInContext): Promise<URLSearchParams> {
   if (!FORM_TYPE.test(c.req.header('Content-Type') ?? '')) throw signInRefused('content_type')
   const bytes = await readWhole(bodyOf(c), FORM_TIMEOUT_MS)
   return new URLSearchParams(new TextDecoder().decode(bytes))
-}
-
-/** Returns the unverified issuer of a token, which selects the provider that verifies it. */
-function readIssuer(token: string): unknown {
-  try {
-    return readOwnMember(readPayload(token), 'iss')
-  } catch {
-    throw signInRefused('logout_token_form')
-  }
 }

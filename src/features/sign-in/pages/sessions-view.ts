@@ -4,7 +4,7 @@ import type { Operation } from '../../../routes/operation.ts'
 import { describe } from '../../../validators/checks.ts'
 import { SESSION_PATH, SESSIONS_PATH } from '../return-path.ts'
 import { SESSION_COOKIE } from '../session.ts'
-import type { ListedSession } from '../session-store.ts'
+import type { ActiveSession } from '../sessions.ts'
 import { describeBrowser } from './browser-name.ts'
 
 const viewSchema = () =>
@@ -13,6 +13,13 @@ const viewSchema = () =>
       z.strictObject({
         id: z.string(),
         createdAt: z.string().check(describe('the time of the login, RFC 3339')),
+        activeAt: z
+          .string()
+          .check(
+            describe('the last activity, RFC 3339; up to an eighth of the idle time too early'),
+          ),
+        city: z.nullable(z.string()).check(describe('near the login, where the platform says it')),
+        country: z.nullable(z.string()).check(describe('ISO 3166-1, where the platform says it')),
         browser: z.string().check(describe('such as `Firefox on Windows`; proves nothing')),
         userAgent: z.nullable(z.string()).check(describe('of the browser at the login')),
         current: z.boolean().check(describe('the session of this request')),
@@ -22,17 +29,22 @@ const viewSchema = () =>
 
 /** `current` is the id of the session that the request has. */
 export function sessionsView(
-  sessions: readonly ListedSession[],
+  sessions: readonly ActiveSession[],
   current: string | undefined,
 ): z.output<ReturnType<typeof viewSchema>> {
   return {
-    sessions: sessions.map(({ id, createdAtSeconds, userAgent = null }) => ({
-      id,
-      createdAt: new Date(createdAtSeconds * 1000).toISOString(),
-      browser: describeBrowser(userAgent ?? undefined),
-      userAgent,
-      current: id === current,
-    })),
+    sessions: sessions.map(
+      ({ id, createdAtSeconds, activeAtSeconds, userAgent = null, ...place }) => ({
+        id,
+        createdAt: new Date(createdAtSeconds * 1000).toISOString(),
+        activeAt: new Date(activeAtSeconds * 1000).toISOString(),
+        city: place.city ?? null,
+        country: place.country ?? null,
+        browser: describeBrowser(userAgent ?? undefined),
+        userAgent,
+        current: id === current,
+      }),
+    ),
   }
 }
 

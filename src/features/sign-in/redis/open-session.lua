@@ -4,7 +4,7 @@
 --
 -- ARGV: the record's text and its life in seconds, the hash of the reference, the id of the session,
 -- its details, the current time in seconds with milliseconds, the second in which the session ends, the
--- maximum of sessions, and its encrypted tokens (empty: none).
+-- maximum of sessions, its encrypted tokens (empty: none), and the place of the login (empty: unknown).
 --
 -- Returns the ids of the sessions above the maximum, the oldest first. The caller ends them.
 
@@ -15,6 +15,7 @@ local rest = math.ceil(till - now)
 redis.call('SET', KEYS[1], record, 'EX', life)
 redis.call('HSET', KEYS[2], 'reference', hash, 'details', details)
 if ARGV[9] ~= '' then redis.call('HSET', KEYS[2], 'tokens', ARGV[9]) end
+if ARGV[10] ~= '' then redis.call('HSET', KEYS[2], 'place', ARGV[10]) end
 redis.call('EXPIRE', KEYS[2], rest)
 redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now)
 -- The milliseconds order sessions of the same second.

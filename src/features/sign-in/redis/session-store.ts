@@ -11,6 +11,7 @@ import { keyPart } from '../../../redis/key-part.ts'
 import { signInKeys } from '../../../redis/keys.ts'
 import {
   malformed,
+  readableRecord,
   readList,
   readResult,
   readText,
@@ -24,6 +25,7 @@ import {
   type SessionOwner,
   type SessionStore,
   sessionDetailsSchema,
+  sessionPlaceSchema,
 } from '../session-store.ts'
 import {
   ADD_HOST_SCRIPT,
@@ -142,6 +144,7 @@ export function createSessionStore(redis: RedisConnection, now: () => number): S
         endsAtSeconds,
         max,
         session.tokens ?? '',
+        Object.keys(session.place).length === 0 ? '' : JSON.stringify(session.place),
       ])
       return readList(reply).map(readText)
     },
@@ -178,17 +181,30 @@ export function createSessionStore(redis: RedisConnection, now: () => number): S
       if (ids.length === 0) return []
       const read = async (field: string) =>
         (await redis.send(ids.map((id) => ['HGET', names.session + id, field]))).map(readResult)
-      const [details, hashes] = await Promise.all([read('details'), read('reference')])
+      const [details, places, hashes] = await Promise.all([
+        read('details'),
+        read('place'),
+        read('reference'),
+      ])
       // The list has the end of each session that no request changes. Its idle time may end before.
       const records = await redis.send(
         hashes.map((hash) => ['GET', names.reference + (hash === null ? '' : readText(hash))]),
       )
       return records.map(readResult).flatMap((record, index) => {
-        const [id = '', shown] = [ids[index], details[index]]
+        const [id = '', shown, place] = [ids[index], details[index], places[index]]
         if (shown === null || record === null) return []
-        const { expiresAtSeconds } = parseStoredReference(record)
+        const { expiresAtSeconds, signIn } = parseStoredReference(record)
         if (now() / 1000 >= (expiresAtSeconds ?? 0)) return []
-        return [{ id, ...recordIn(shown, sessionDetailsSchema) }]
+        const known = recordIn(shown, sessionDetailsSchema)
+        const renewAtSeconds = signIn?.renewAtSeconds ?? known.createdAtSeconds
+        return [
+          {
+            id,
+            ...known,
+            ...(place !== null && readableRecord(place, sessionPlaceSchema)),
+            renewAtSeconds,
+          },
+        ]
       })
     },
 
