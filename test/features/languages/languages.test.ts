@@ -93,8 +93,8 @@ describe.each(RUNTIMES)('the language of the pages on %s', (runtime) => {
 const MISTAKES: readonly [string, object, RegExp][] = [
   [
     'an unknown text',
-    { tag: 'fr', texts: { signIn: { 'signIn.titel': 'x' } } },
-    /texts\.signIn.*signIn\.titel.*no page has this text; did you mean "signIn\.title"\?/,
+    { tag: 'fr', texts: { signIn: { 'signIn.titles': 'x' } } },
+    /texts\.signIn.*signIn\.titles.*no page has this text; did you mean "signIn\.title"\?/,
   ],
   [
     'a missing slot',
