@@ -25,10 +25,12 @@ export function addDoctorCommand(program: Command): void {
       'portcullis doctor',
       'portcullis doctor --values .portcullis/production.env --url https://api.example.com',
       'portcullis doctor --node --values gateway.env --url http://127.0.0.1:8787',
+      'portcullis doctor --config deploy/staging.ts --values staging.env',
       'portcullis doctor --json',
     ],
   })
     .option('--env <name>', 'environment, such as staging', PRODUCTION)
+    .option('--config <file>', 'the policy (default: portcullis.config.ts, or .js)')
     .option('--values <file>', 'file with values (default: .portcullis/<env>.env)')
     .option('--url <gateway>', 'a running gateway to check as well')
     .option('--node', 'the gateway runs on Node')

@@ -1,12 +1,12 @@
 /** `portcullis signals`: the streams of transmitters that send security events. */
 import type { Command } from 'commander'
 import { offlineCommand } from '../command.ts'
-import type { ConnectOptions } from '../signals/stream.ts'
+import type { ConnectOptions, DisconnectOptions } from '../signals/stream.ts'
 
 const HELP = `
 <transmitter> is the issuer of its events. Calls have a token of its entry in SIGNAL_TRANSMITTERS:
-accessToken, or one that client gets. SIGNAL_TRANSMITTERS and PUBLIC_URL are read from the environment
-or from .dev.vars.
+accessToken, or one that client gets. SIGNAL_TRANSMITTERS and PUBLIC_URL are read from the environment,
+or else from the file of --values or from .dev.vars.
 
 Exit codes: 0 done, 1 refused by the transmitter, 2 wrong usage, 3 no answer.`
 
@@ -20,11 +20,13 @@ export function addSignalCommands(program: Command): void {
     examples: [
       'portcullis signals connect https://example.okta.com',
       'portcullis signals connect https://idp.example.com --delivery poll',
+      'portcullis signals connect https://idp.example.com --values gateway.env',
     ],
   })
     .argument('<transmitter>', 'the issuer of the events')
     .option('--delivery <method>', 'push or poll', 'push')
     .option('--endpoint <url>', 'receiver of pushed events (default: below PUBLIC_URL)')
+    .option('--values <file>', 'file with values of variables (default: .dev.vars)')
     .addHelpText('after', HELP)
     .action(async (transmitter: string, options: ConnectOptions) => {
       const { connect } = await import('../signals/connect.ts')
@@ -37,14 +39,10 @@ export function addSignalCommands(program: Command): void {
   })
     .argument('<transmitter>', 'the issuer of the events')
     .requiredOption('--stream <id>', 'the stream, as connect prints it')
+    .option('--values <file>', 'file with values of variables (default: .dev.vars)')
     .addHelpText('after', HELP)
-    .action(
-      async (
-        transmitter: string,
-        options: { readonly stream: string; readonly json?: boolean },
-      ) => {
-        const { disconnect } = await import('../signals/connect.ts')
-        await disconnect(transmitter, options)
-      },
-    )
+    .action(async (transmitter: string, options: DisconnectOptions) => {
+      const { disconnect } = await import('../signals/connect.ts')
+      await disconnect(transmitter, options)
+    })
 }

@@ -1,6 +1,6 @@
 /** Runs all checks of `portcullis doctor`, and prints the findings. */
 
-import { isNodeFolder } from '../../dev/start/main-config.ts'
+import { isNodeFolder, isWorkerFolder } from '../../dev/start/main-config.ts'
 import { environmentSchema } from '../../src/features/environment.ts'
 import { isOriginVariable } from '../../src/validators/environment.ts'
 import { namesIn } from '../deploy/project.ts'
@@ -13,7 +13,8 @@ import {
 } from '../deploy/values.ts'
 import { REFUSED, usage } from '../failure.ts'
 import { createOutput } from '../output.ts'
-import { projectAround } from '../project.ts'
+import { policyFile } from '../policy/load.ts'
+import { projectAround, requireProject } from '../project.ts'
 import { counted, table } from '../text.ts'
 import { checkEnvironment, validVariable } from './environment.ts'
 import { byUrgency, type Finding, notChecked } from './finding.ts'
@@ -29,6 +30,8 @@ import { checkKeySets, checkOrigin } from './upstreams.ts'
 export interface DoctorOptions {
   readonly json?: boolean
   readonly env: string
+  /** The file of the policy. Default: that of the project. */
+  readonly config?: string
   readonly values?: string
   readonly url?: string
   /** The gateway runs on Node. Default: true for a project with a policy and without a Worker. */
@@ -50,9 +53,16 @@ const NO_VARIABLES = notChecked(
 export async function examine(options: DoctorOptions): Promise<void> {
   const url = options.url === undefined ? undefined : originOf(options.url)
   const folder = process.cwd()
-  const root = projectAround(folder)
+  const root = options.config === undefined ? projectAround(folder) : requireProject(folder)
+  const named =
+    options.config === undefined || root === undefined
+      ? undefined
+      : policyFile(options.config, '--config', folder, root)
+  // Without a Worker, a policy at another place is one for Node as well.
+  const isNode =
+    isNodeFolder(root ?? folder) || (named !== undefined && !isWorkerFolder(root ?? folder))
   const now = new Date()
-  if (options.node || isNodeFolder(root ?? folder)) {
+  if (options.node || isNode) {
     const values = nodeValues(options.values, process.env)
     // A gateway that runs has its variables elsewhere.
     const isRemote = url !== undefined && Object.keys(values).length === 0
@@ -60,7 +70,13 @@ export async function examine(options: DoctorOptions): Promise<void> {
       isRemote ? [NO_VARIABLES] : checkNode(values, now.getTime()),
       isRemote
         ? []
-        : checkFeatures(root, values, allNodeValues(options.values, process.env), NODE_VARIABLES),
+        : checkFeatures(
+            root,
+            values,
+            allNodeValues(options.values, process.env),
+            NODE_VARIABLES,
+            named,
+          ),
       checkGateway(url, process.env, folder, NODE),
     ])
     report(parts.flat(), { ...process.env, ...values } as Values, options.json ?? false)
@@ -85,6 +101,7 @@ export async function examine(options: DoctorOptions): Promise<void> {
           values,
           { ...configured, ...allValues(place, options.values, process.env) },
           environmentSchema.shape,
+          named,
         ),
     checkGateway(url, process.env, folder, CLOUDFLARE),
   ])

@@ -17,20 +17,21 @@ const SIGNING: Readonly<Record<string, string>> = {
 type Values = Readonly<Record<string, string | undefined>>
 
 /**
- * Checks the policy of the project in `root`. Returns nothing without a project or a policy. A gateway
- * that runs elsewhere may have another policy. `given` has all variables, `known` those that the gateway
- * itself has.
+ * Checks the policy of the project in `root`, or the one in `named`. Returns nothing without a project or
+ * a policy. A gateway that runs elsewhere may have another policy. `given` has all variables, `known`
+ * those that the gateway itself has.
  */
 export async function checkFeatures(
   root: string | undefined,
   values: Values,
   given: Values,
   known: Readonly<Record<string, unknown>>,
+  named?: string,
 ): Promise<readonly Finding[]> {
   if (root === undefined) return []
   let policy: Awaited<ReturnType<typeof loadPolicy>>
   try {
-    policy = await loadPolicy(policyFile(undefined, '--config', root, root), root)
+    policy = await loadPolicy(named ?? policyFile(undefined, '--config', root, root), root)
   } catch (error) {
     const remedy = 'Run `npx portcullis policy check` in the folder of the project.'
     const reason = (error as Error).message.replaceAll(/\s+/g, ' ')

@@ -2,7 +2,15 @@
 import { EVENT_URIS } from '../../src/features/signals/event-types.ts'
 import { usage } from '../failure.ts'
 import { createOutput } from '../output.ts'
-import { type ConnectOptions, type Remote, remoteOf, type Stream, variable } from './stream.ts'
+import {
+  type ConnectOptions,
+  type DisconnectOptions,
+  type ReadVariable,
+  type Remote,
+  remoteOf,
+  type Stream,
+  variablesOf,
+} from './stream.ts'
 
 const METHODS: Readonly<Record<string, string>> = {
   push: 'urn:ietf:rfc:8935',
@@ -18,8 +26,9 @@ export async function connect(transmitter: string, options: ConnectOptions): Pro
   const output = createOutput(options.json ?? false)
   const method = METHODS[options.delivery]
   if (method === undefined) throw usage('--delivery must be push or poll')
-  const endpointUrl = options.delivery === 'push' ? receiverUrl(options) : undefined
-  const remote = await remoteOf(transmitter)
+  const variable = variablesOf(options.values)
+  const endpointUrl = options.delivery === 'push' ? receiverUrl(options, variable) : undefined
+  const remote = await remoteOf(transmitter, variable)
   const present = (await streamsOf(remote)).find(
     ({ delivery }) =>
       delivery?.method === method &&
@@ -52,14 +61,14 @@ export async function connect(transmitter: string, options: ConnectOptions): Pro
 /** Deletes a stream. */
 export async function disconnect(
   transmitter: string,
-  { stream, json = false }: { readonly stream: string; readonly json?: boolean },
+  { stream, values, json = false }: DisconnectOptions,
 ): Promise<void> {
-  const remote = await remoteOf(transmitter)
+  const remote = await remoteOf(transmitter, variablesOf(values))
   await remote.call('configuration_endpoint', 'DELETE', undefined, { stream_id: stream })
   createOutput(json).thing({ stream, deleted: true })
 }
 
-function receiverUrl({ endpoint }: ConnectOptions): string {
+function receiverUrl({ endpoint }: ConnectOptions, variable: ReadVariable): string {
   if (endpoint !== undefined) return endpoint
   const publicUrl = variable('PUBLIC_URL')
   if (publicUrl === undefined)

@@ -3,6 +3,7 @@ import { createAccessToken } from '../../src/features/signals/access-token.ts'
 import { configurationUrlOf } from '../../src/features/signals/metadata-url.ts'
 import { parseSecrets, type TransmitterSecrets } from '../../src/features/signals/schema.ts'
 import { devVarsAround } from '../connection.ts'
+import { valuesIn } from '../deploy/values.ts'
 import { Failure, REFUSED, UNDECIDED, usage } from '../failure.ts'
 import { exchange } from '../http.ts'
 
@@ -10,6 +11,13 @@ export interface ConnectOptions {
   readonly json?: boolean
   readonly delivery: string
   readonly endpoint?: string
+  readonly values?: string
+}
+
+export interface DisconnectOptions {
+  readonly json?: boolean
+  readonly stream: string
+  readonly values?: string
 }
 
 export interface Stream {
@@ -32,14 +40,18 @@ export interface Remote {
 
 export type Endpoint = 'configuration_endpoint' | 'status_endpoint' | 'verification_endpoint'
 
-/** Reads a variable from the environment, or from `.dev.vars`. */
-export function variable(name: 'PUBLIC_URL' | 'SIGNAL_TRANSMITTERS'): string | undefined {
-  return process.env[name] ?? devVarsAround(process.cwd())[name]
+/** Returns a variable. An empty one counts as absent. */
+export type ReadVariable = (name: 'PUBLIC_URL' | 'SIGNAL_TRANSMITTERS') => string | undefined
+
+/** Reads variables from the environment, or else from the file `values`. Default: from `.dev.vars`. */
+export function variablesOf(values: string | undefined): ReadVariable {
+  const inFile = values === undefined ? devVarsAround(process.cwd()) : valuesIn(values)
+  return (name) => process.env[name] || inFile[name] || undefined
 }
 
 /** Reads the metadata of a transmitter. Throws a `Failure` if it is another one. */
-export async function remoteOf(issuer: string): Promise<Remote> {
-  const own = secretsOf(issuer)
+export async function remoteOf(issuer: string, variable: ReadVariable): Promise<Remote> {
+  const own = secretsOf(issuer, variable)
   const url = metadataUrl(issuer)
   const metadata = (await asked(exchange({ method: 'GET', url }))) as Members
   if (metadata.issuer !== issuer)
@@ -88,7 +100,7 @@ function metadataUrl(issuer: string): URL {
   return new URL(configurationUrlOf(issuer))
 }
 
-function secretsOf(issuer: string): TransmitterSecrets {
+function secretsOf(issuer: string, variable: ReadVariable): TransmitterSecrets {
   const text = variable('SIGNAL_TRANSMITTERS')
   if (text === undefined) return { issuer }
   const entries = parseSecrets(text)

@@ -5,9 +5,12 @@ import { join } from 'node:path'
 export const MAIN_CONFIG = 'wrangler.toml'
 export const POLICY_FILE = 'portcullis.config.ts'
 
+/** Reports whether the project in the folder `root` has a Worker. */
+export const isWorkerFolder = (root: string): boolean => existsSync(join(root, MAIN_CONFIG))
+
 /** Returns the problem if the folder `root` has no `wrangler.toml`, or else undefined. */
 export function missingConfig(root: string): string | undefined {
-  if (existsSync(join(root, MAIN_CONFIG))) return undefined
+  if (isWorkerFolder(root)) return undefined
   return (
     `there is no ${MAIN_CONFIG} and no portcullis.config.ts in ${root}; \`npm create portcullis@latest\` ` +
     'creates a project, and `portcullis redis` runs a Redis for an app on Node'
@@ -16,5 +19,5 @@ export function missingConfig(root: string): string | undefined {
 
 /** Reports whether the project in the folder `root` has a policy and no Worker: it runs on Node. */
 export const isNodeFolder = (root: string): boolean =>
-  !existsSync(join(root, MAIN_CONFIG)) &&
+  !isWorkerFolder(root) &&
   ['ts', 'js', 'mjs'].some((end) => existsSync(join(root, `portcullis.config.${end}`)))

@@ -1,5 +1,5 @@
 /** `portcullis doctor --node`: the environment of `portcullis serve`, and what a gateway on Node depends on. */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -130,15 +130,25 @@ test('issuers are shown, and secrets of clients are not', () => {
   expect(redacted(text)).toBe(`${ISSUER} portcullis-web *** *** ${key.kid}`)
 })
 
-test('operators() without SIGNING_KEYS is a warning', async () => {
-  const project = await makeNodeProject(`
+test('operators() without SIGNING_KEYS is a warning, also of a policy elsewhere', async () => {
+  const policy = `
     import { definePolicy } from 'portcullis'
     import { operators } from 'portcullis/operators'
     export default definePolicy({ roles: {}, limits: {}, routes: [{ method: 'GET', path: '/', anonymous: true }], features: [operators()] })
-  `)
-  const command = ['doctor', '--node', '--json']
-  const { stdout } = await runCli(command, { cwd: project.folder, env: healthy })
+  `
+  const project = await makeNodeProject('export default undefined')
+  await mkdir(join(project.folder, 'deploy'))
+  await rename(join(project.folder, 'portcullis.config.ts'), join(project.folder, 'other.ts'))
+  await writeFile(join(project.folder, 'deploy/staging.ts'), policy)
+  const run = (config: string) =>
+    runCli(['doctor', '--config', config, '--json'], { cwd: project.folder, env: healthy })
+  const { stdout } = await run('deploy/staging.ts')
+  const missing = await run('deploy/nothing.ts')
   await project.close()
+  expect([missing.code, missing.stderr]).toEqual([
+    2,
+    expect.stringContaining('--config: there is no file'),
+  ])
   expect(
     (JSON.parse(stdout) as Diagnosis).findings.filter(({ check }) => check === 'features'),
   ).toContainEqual(

@@ -1,4 +1,7 @@
 /** `portcullis signals` with a transmitter over HTTP, and a gateway that receives its verification event. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { serve } from '../../src/runtimes/node/index.ts'
 import { signalPolicy } from '../features/signals/policy.ts'
@@ -169,10 +172,13 @@ describe('portcullis signals', () => {
     }
   })
 
-  test('prints where events are polled', async () => {
-    const { stdout } = await run(['connect', transmitter.url, '--delivery', 'poll'], {
-      SIGNAL_TRANSMITTERS: secrets(),
-    })
+  test('prints where events are polled, with variables of a file', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'portcullis-signals-'))
+    const file = join(folder, 'gateway.env')
+    await writeFile(file, `SIGNAL_TRANSMITTERS='${secrets()}'\n`)
+    const args = ['connect', transmitter.url, '--delivery', 'poll', '--values', file]
+    const { stdout } = await run(args, { SIGNAL_TRANSMITTERS: '' })
+    await rm(folder, { recursive: true })
     expect(JSON.parse(stdout).pollUrl).toBe(`${transmitter.url}/poll?stream_id=s1`)
   })
 
