@@ -1,26 +1,14 @@
 /** Gateways that try the cases of the table: over a real Redis, an issuer, and an origin of each case. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { serve } from '../../src/runtimes/node/index.ts'
+import { startGateway } from '../harness/gateway.ts'
 import { startHttpServer } from '../harness/http-server.ts'
-import {
-  AUDIENCE,
-  createKey,
-  ISSUER,
-  mint,
-  type TestKey,
-  type TokenOptions,
-} from '../harness/issuer.ts'
-import { freePort } from '../harness/process.ts'
+import { AUDIENCE, ISSUER, mint, type TestKey, type TokenOptions } from '../harness/issuer.ts'
 import { sendRaw } from '../harness/raw.ts'
-import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
-import { startHttpOrigin } from '../origin/origin-server.ts'
+import type { TestRedis } from '../harness/redis.ts'
 import { exchange, type Reply } from '../origin/wire.ts'
-import { startWorkerd } from '../origin/workerd.ts'
 import type { IssuerOfCase } from './case.ts'
 import policy from './policy.ts'
 import type { RuntimeName } from './runtimes.ts'
-
-export const PUBLIC_URL = 'https://gateway.test'
 
 /** Answers what reaches the origin. */
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void
@@ -61,27 +49,22 @@ export async function startFieldGateway(
   variables: Readonly<Record<string, string>>,
   issuers: readonly IssuerOfCase[],
 ): Promise<Started> {
-  const redis = await startTestRedis()
-  await redis.direct.flushall()
-  const port = await freePort()
-  const key = await createKey('field')
   const emptyList: Answer = (request, response) => {
     request
       .resume()
       .on('end', () => response.setHeader('content-type', 'application/json').end('[]'))
   }
   let answer = emptyList
-  const origin = await startHttpOrigin((request, response) => answer(request, response))
-  const originUrl = `http://127.0.0.1:${origin.port}`
   const keySets = await startHttpServer(({ url = '' }, response) => {
     const { keys, before = '' } = issuers[Number(url.slice(1))] ?? {}
     response.setHeader('content-type', 'application/json').end(before + JSON.stringify({ keys }))
   })
-  const vars = {
-    ...redisVars(redis),
-    PUBLIC_URL,
-    ORIGIN_URL: originUrl,
-    ISSUERS: JSON.stringify([
+  const started = await startGateway({
+    runtime,
+    policy,
+    entry: 'test/field/worker.ts',
+    origin: (request, response) => answer(request, response),
+    issuers: (key) => [
       { issuer: ISSUER, audience: AUDIENCE, jwks: { keys: [key.publicJwk] } },
       ...issuers.map(({ issuer, settings }, at) => ({
         issuer,
@@ -89,59 +72,37 @@ export async function startFieldGateway(
         jwksUri: `${keySets.url}/${at}`,
         ...settings,
       })),
-    ]),
-    ...variables,
-  }
-  const running = await start[runtime](vars, port)
+    ],
+    // Otherwise events are written to the output.
+    variables: { ...(runtime === 'Node' && { AUDIT_STREAM: 'redis' }), ...variables },
+  })
+  const { port, redis, key, originUrl, requests, url } = started
   const gateway: FieldGateway = {
     runtime,
     port,
     redis,
     originUrl,
     key,
-    reached: origin.requests,
+    reached: requests,
     answerWith(next) {
       answer = next
     },
     token: (options = {}) =>
       mint(key, { ...options, claims: { roles: ['writer'], ...options.claims } }),
-    fetch: (path, init) =>
-      fetch(`http://127.0.0.1:${port}${path}`, { redirect: 'manual', ...init }),
+    fetch: (path, init) => fetch(url + path, { redirect: 'manual', ...init }),
     rawText: async (lines, body = '') =>
-      (
-        await sendRaw(
-          `http://127.0.0.1:${port}`,
-          Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body}`),
-        )
-      ).text,
+      (await sendRaw(url, Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body}`))).text,
     raw: (lines, body = '') => exchange(port, `${lines.join('\r\n')}\r\n\r\n${body}`),
   }
   return {
     gateway,
     reset() {
-      origin.requests.length = 0
+      requests.length = 0
       answer = emptyList
     },
     async close() {
-      await running.stop()
-      await origin.close()
+      await started.close()
       await keySets.close()
-      await redis.close()
     },
   }
-}
-
-type Start = (
-  vars: Readonly<Record<string, string>>,
-  port: number,
-) => Promise<{ stop(): Promise<unknown> }>
-
-const start: Readonly<Record<RuntimeName, Start>> = {
-  workerd: (vars, port) => startWorkerd({ entry: 'test/field/worker.ts', vars, port }),
-  async Node(vars, port) {
-    // Otherwise events are written to the output.
-    const env = { ...vars, AUDIT_STREAM: 'redis' }
-    const server = await serve({ policy, env, port, graceMs: 1_000 })
-    return { stop: () => server.close() }
-  },
 }
