@@ -1,59 +1,34 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import policy from '../../examples/mcp/policy.ts'
-import type { AuditEvent } from '../../src/audit/event.ts'
-import { composeServices } from '../../src/gateway/compose-services.ts'
-import { createGateway, type Gateway } from '../../src/gateway/create-gateway.ts'
-import { WORKERS } from '../../src/gateway/runtime.ts'
-import { startHttpServer, type TestServer } from '../harness/http-server.ts'
-import { createKey, ISSUER, mint, type TestKey } from '../harness/issuer.ts'
-import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { startGateway, type TestGateway } from '../harness/gateway.ts'
 
-const PUBLIC_URL = 'https://gateway.test'
-
-let redis: TestRedis
-let origin: TestServer
-let key: TestKey
-let gateway: Gateway
-let events: AuditEvent[] = []
+let gateway: TestGateway
+let client: ReturnType<TestGateway['client']>
 /** The method and body of requests that reached the origin. */
 let received: string[] = []
 
 beforeAll(async () => {
-  key = await createKey('idp')
-  redis = await startTestRedis()
-  await redis.direct.flushall()
-  origin = await startHttpServer(async (request, response) => {
-    let body = ''
-    for await (const chunk of request) body += chunk
-    received.push(`${request.method} ${body}`)
-    response.setHeader('Content-Type', 'application/json')
-    response.end('{"jsonrpc":"2.0","id":1,"result":{}}')
-  })
-  const services = composeServices(
-    {
-      ...redisVars(redis),
-      PUBLIC_URL,
-      ORIGIN_URL: origin.url,
-      SIGNING_KEYS: JSON.stringify({ keys: [(await createKey('gateway')).privateJwk] }),
-      ISSUERS: JSON.stringify([
-        { issuer: ISSUER, audience: PUBLIC_URL, jwks: { keys: [key.publicJwk] } },
-      ]),
-    },
+  gateway = await startGateway({
     policy,
-    WORKERS,
-  )
-  const auditSink = { record: (event: AuditEvent) => void events.push(event) }
-  gateway = createGateway({ ...services, auditSink }, policy)
+    signs: true,
+    origin: async (request, response) => {
+      let body = ''
+      for await (const chunk of request) body += chunk
+      received.push(`${request.method} ${body}`)
+      response.setHeader('Content-Type', 'application/json')
+      response.end('{"jsonrpc":"2.0","id":1,"result":{}}')
+    },
+  })
+  client = gateway.client()
 })
 
 beforeEach(() => {
   received = []
-  events = []
+  client.events.length = 0
 })
 
 afterAll(async () => {
-  await origin?.close()
-  await redis?.close()
+  await gateway?.close()
 })
 
 async function send(
@@ -62,18 +37,11 @@ async function send(
   method = 'POST',
   scope?: string,
 ): Promise<Response> {
-  const token = await mint(key, { claims: { aud: PUBLIC_URL, roles: [role], scope } })
-  return gateway.fetch(
-    new Request(`${PUBLIC_URL}/mcp`, {
-      method,
-      headers: {
-        Authorization: `Bearer ${token}`,
-        'CF-Connecting-IP': '192.0.2.1',
-        ...(body !== undefined && { 'Content-Type': 'application/json' }),
-      },
-      ...(body !== undefined && { body }),
-    }),
-  )
+  const token = await gateway.token({ claims: { roles: [role], scope } })
+  return client.send('/mcp', '192.0.2.1', token, {
+    method,
+    ...(body !== undefined && { headers: { 'Content-Type': 'application/json' }, body }),
+  })
 }
 
 const message = (method: string, params?: unknown) =>
@@ -170,7 +138,7 @@ describe('the example policy for an MCP server, in a whole gateway', () => {
       expect(response.headers.get('Content-Type')).toBe('application/json')
       expect(await response.json()).toMatchObject({ jsonrpc: '2.0', error: { data: { code } } })
       expect(received).toEqual([])
-      expect(events.map((event) => [event.decision, event.reason, event.status])).toEqual([
+      expect(client.events.map((event) => [event.decision, event.reason, event.status])).toEqual([
         ['deny', reason, status],
       ])
     },

@@ -5,18 +5,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { newApiKey } from '../../src/access/tokens/api-key.ts'
 import { createReferenceStore } from '../../src/access/tokens/redis/references.ts'
 import { credentialHash, type ReferenceRecord } from '../../src/access/tokens/reference.ts'
-import type { AuditEvent } from '../../src/audit/event.ts'
-import { composeServices } from '../../src/gateway/compose-services.ts'
-import { createGateway, type Gateway } from '../../src/gateway/create-gateway.ts'
-import { WORKERS } from '../../src/gateway/runtime.ts'
+import type { Gateway } from '../../src/gateway/create-gateway.ts'
 import type { RouteDefinition } from '../../src/policy/definition.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
-import { startHttpServer } from '../harness/http-server.ts'
-import { createKey, ISSUER, mint, type TestKey } from '../harness/issuer.ts'
-import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { PUBLIC_URL, startGateway, type TestGateway } from '../harness/gateway.ts'
+import { createKey } from '../harness/issuer.ts'
 
-const PUBLIC_URL = 'https://gateway.test'
 const RESOURCE = `${PUBLIC_URL}/.well-known/oauth-protected-resource`
 const row = { method: 'GET', permission: 'pay:do', limits: ['standard'] } as const
 const policy = definePolicy({
@@ -31,52 +26,38 @@ const policy = definePolicy({
   ],
 })
 
-let redis: TestRedis
-let origin: Awaited<ReturnType<typeof startHttpServer>>
-let key: TestKey
+let gateway: TestGateway
 let app: Gateway
 const nowSeconds = () => Math.floor(Date.now() / 1000)
 /** The headers of the requests that reached the origin. */
 const reached: Record<string, unknown>[] = []
-const events: AuditEvent[] = []
 
 beforeAll(async () => {
   vi.useFakeTimers({ toFake: ['Date'] })
-  redis = await startTestRedis()
-  await redis.direct.flushall()
-  key = await createKey('idp')
-  const signing = await createKey('gateway')
-  origin = await startHttpServer((request, response) => {
-    reached.push(request.headers)
-    response.end('{}')
+  gateway = await startGateway({
+    policy,
+    signs: true,
+    origin: (request, response) => {
+      reached.push(request.headers)
+      response.end('{}')
+    },
   })
-  const env = {
-    ...redisVars(redis),
-    PUBLIC_URL,
-    ORIGIN_URL: origin.url,
-    SIGNING_KEYS: JSON.stringify({ keys: [signing.privateJwk] }),
-    ISSUERS: JSON.stringify([
-      { issuer: ISSUER, audience: PUBLIC_URL, jwks: { keys: [key.publicJwk] } },
-    ]),
-  }
-  const auditSink = { record: (event: AuditEvent) => void events.push(event) }
-  app = createGateway({ ...composeServices(env, policy, WORKERS), auditSink }, policy)
+  app = gateway.isolate()
 })
 afterAll(async () => {
   vi.useRealTimers()
-  await origin?.close()
-  await redis?.close()
+  await gateway?.close()
 })
 beforeEach(() => {
   reached.length = 0
-  events.length = 0
+  gateway.events.length = 0
 })
 
 const send = async (path: string, token: string) =>
   app.fetch(new Request(PUBLIC_URL + path, { headers: { Authorization: `Bearer ${token}` } }))
 
 const tokenWith = (claims: object) =>
-  mint(key, { claims: { aud: PUBLIC_URL, sub: 'alice', roles: ['payer'], ...claims } })
+  gateway.token({ claims: { sub: 'alice', roles: ['payer'], ...claims } })
 
 /** Expects the refusal of a token, and returns its challenge. The origin must not be called. */
 async function refused(path: string, claims: object, check: string): Promise<string | null> {
@@ -85,7 +66,7 @@ async function refused(path: string, claims: object, check: string): Promise<str
     401,
     { code: 'insufficient_user_authentication' },
   ])
-  expect([reached.length, events.at(-1)?.reason]).toEqual([
+  expect([reached.length, gateway.events.at(-1)?.reason]).toEqual([
     0,
     `insufficient_user_authentication:${check}`,
   ])
@@ -218,7 +199,7 @@ describe('credentials without a login', () => {
       expiresAtSeconds: kind === 'api_key' ? null : nowSeconds() + 600,
       ...more,
     }
-    const store = createReferenceStore(createRedisRest({ ...redis, timeoutMs: 5_000 }))
+    const store = createReferenceStore(createRedisRest({ ...gateway.redis, timeoutMs: 5_000 }))
     await store.put(await credentialHash(text), record)
     return text
   }
