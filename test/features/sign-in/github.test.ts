@@ -70,7 +70,10 @@ beforeAll(async () => {
     {
       provider: { ...github, credentials: { ...github.client, method: 'client_secret_post' } },
       name: 'GitHub',
-      entry: { rolesClaim: 'email', rolesMap: { '*@github.com': 'reader' } },
+      entry: {
+        rolesClaim: [['email'], ['sub']],
+        rolesMap: { '*@github.com': 'reader', '4217': 'auditor' },
+      },
       signIn: { preset: 'github' },
     },
   ])
@@ -120,6 +123,16 @@ test.each<readonly [string, unknown]>([
     expect([(await visit()).status, gateway.reached.length]).toEqual([403, 0])
   },
 )
+
+test('the number of an account gives it a role, and its login name gives none', async () => {
+  github.answer.emails = []
+  github.answer.user = { login: 'someone', id: 4_217 }
+  const page = await createUserAgent().visit(`${gateway.url}/audit`)
+  expect([page.status, gateway.reached.length]).toEqual([200, 1])
+  github.answer.user = { login: '4217', id: 4_218 }
+  const other = await createUserAgent().visit(`${gateway.url}/audit`)
+  expect([other.status, gateway.reached.length]).toEqual([403, 1])
+})
 
 describe('an answer that GitHub does not document', () => {
   test.each<readonly [string, Partial<typeof github.answer>, number]>([
