@@ -52,7 +52,7 @@ export function metricsServices({
   spooledEvents,
   gauges,
 }: MetricsParts) {
-  const counters = createCounters()
+  const counters = createCounters(gauges?.counted)
   const store = createMetricsStore(connect({ timeoutMs: METRICS_TIMEOUT_MS }))
   const count = createRequestCounter(counters)
   const scheduleReport = createReporter({
@@ -61,8 +61,10 @@ export function metricsServices({
     now,
     sleep,
     open: () => [
-      // Each master of a cluster has a breaker: an isolate counts once.
-      ...new Set(breakers.list.filter((each) => each.state() !== 'closed').map(({ name }) => name)),
+      // Each master of a cluster has a breaker, and is reported by itself too.
+      ...breakers.list.flatMap(({ name, target, state }) =>
+        state() === 'closed' ? [] : name === 'redis' && target ? [name, `redis:${target}`] : [name],
+      ),
       ...(gauges?.reported ?? []),
     ],
   })
@@ -132,6 +134,7 @@ export function metricsServices({
       const [totals, newestMs] = await Promise.all([
         store.read(now()),
         auditDb === undefined ? undefined : newestEventMs(auditDb),
+        gauges?.refresh?.(),
       ])
       return exposition(totals, newestMs, ofFeatures, gauges)
     },

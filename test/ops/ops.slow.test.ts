@@ -4,6 +4,7 @@ import { parser } from '@prometheus-io/lezer-promql'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { METRICS, type Metric } from '../../src/observability/metrics/catalogue.ts'
+import { MASTER_METRICS } from '../../src/runtimes/node/redis-gauges.ts'
 import { faultOf } from '../docs/link-faults.ts'
 import { ROOT } from '../harness/process.ts'
 import { hasPromtool, promtool } from '../observability/metrics/text.ts'
@@ -40,7 +41,10 @@ const shown = dashboard.panels.flatMap(({ title, targets = [] }) =>
 
 /** Names of samples, and the labels of each. */
 const samples = new Map<string, readonly string[]>()
-for (const [name, { kind, labels }] of Object.entries(METRICS) as [string, Metric][]) {
+for (const [name, { kind, labels }] of Object.entries({ ...METRICS, ...MASTER_METRICS }) as [
+  string,
+  Metric,
+][]) {
   if (kind !== 'histogram') samples.set(name, labels)
   else {
     samples.set(`${name}_bucket`, [...labels, 'le'])
@@ -103,7 +107,9 @@ describe.each([...rules.map(({ alert, expr }) => ({ title: alert, expr })), ...s
 test('the dashboard shows every metric', () => {
   const used = shown.flatMap(({ expr }) => expressionOf(expr).metrics)
   const families = used.map((name) => name.replace(/_(?:bucket|sum|count)$/, ''))
-  expect(Object.keys(METRICS).filter((name) => !families.includes(name))).toEqual([])
+  expect(
+    Object.keys({ ...METRICS, ...MASTER_METRICS }).filter((name) => !families.includes(name)),
+  ).toEqual([])
 })
 
 test('every alert has a description, a test in which it fires and a test in which it does not', () => {

@@ -2,6 +2,8 @@ export interface Metric {
   readonly kind: 'counter' | 'gauge' | 'histogram'
   readonly labels: readonly string[]
   readonly help: string
+  /** The label values of series that are shown from the start, as 0 without counts. Default: none. */
+  readonly series?: readonly (readonly string[])[]
 }
 
 /** A counter that a feature declares. */

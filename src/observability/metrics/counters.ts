@@ -15,9 +15,12 @@ export const seriesName = (metric: string, labels: readonly string[], part?: str
 /**
  * Creates the counters of an isolate since its last report. An addition is two reads and a write of an array, without a
  * string or an object. Beyond 5,000 series, counters share the series of dropped counts, and
- * histograms are dropped. So neither a mistake nor a caller can fill the memory of the isolate.
+ * histograms are dropped. So neither a mistake nor a caller can fill the memory of the isolate. `counted` adds
+ * the counts of a runtime.
  */
-export function createCounters() {
+export function createCounters(
+  counted?: () => Iterable<readonly [series: string, increase: number]>,
+) {
   const places = new Map<string, number>()
   const names: string[] = []
   const values: number[] = []
@@ -88,6 +91,7 @@ export function createCounters() {
         const name = names[place] as string
         if (value !== 0 && name !== '') counts.set(name, value)
       }
+      for (const [name, increase] of counted?.() ?? []) counts.set(name, increase)
       return counts
     },
   }

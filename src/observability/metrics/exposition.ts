@@ -46,6 +46,10 @@ export interface OwnGauges {
   readonly reported: readonly string[]
   /** Returns the samples of what isolates reported: their number by name. */
   samplesOf(reported: ReadonlyMap<string, number>): Iterable<Sample>
+  /** Returns what was counted since the last call, above 0, by `seriesName` of `metrics`. Default: nothing. */
+  readonly counted?: () => Iterable<readonly [series: string, increase: number]>
+  /** Reads what `samplesOf` returns besides, before each response. Throws `Unavailable`. Default: nothing. */
+  readonly refresh?: () => Promise<void>
 }
 
 const MS_PER_SECOND = 1_000
@@ -73,7 +77,7 @@ export function exposition(
   const metrics = new Map<string, Metric>(
     Object.entries({ ...METRICS, ...own?.metrics, ...ofFeatures }),
   )
-  const declared = Object.entries(ofFeatures).flatMap(([name, { series }]) =>
+  const declared = [...metrics].flatMap(([name, { series = [] }]) =>
     series.map((labels) => seriesName(name, labels)),
   )
   const samples = [

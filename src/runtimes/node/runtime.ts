@@ -33,6 +33,10 @@ export interface NodeRuntime extends Runtime {
   check(): Promise<void>
   /** See `RespClient`. Empty without a cluster. */
   readonly masters: RespClient['masters']
+  /** See `RespClient`. */
+  readonly promotions: RespClient['promotions']
+  /** See `RespClient`. */
+  readonly pendingFacts: RespClient['pendingFacts']
   /** Further checks of readiness. */
   readonly checks: readonly ReadinessCheck[]
   /** Begins to store audit events, if there is an audit database. */
@@ -109,6 +113,8 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
       await trail.open()
     },
     masters: () => resp?.masters() ?? new Map(),
+    promotions: () => resp?.promotions() ?? 0,
+    pendingFacts: async () => resp?.pendingFacts(),
     get checks() {
       const isCluster = REDIS_URL !== undefined && parseRedisUrl(REDIS_URL)?.lanes !== undefined
       return resp !== undefined && isCluster ? [clusterCheck(resp)] : []

@@ -21,7 +21,7 @@ import { createFurtherListeners } from './further-listeners.ts'
 import { listen, type PolicyLimits } from './listen.ts'
 import { mistakeOfRuntime } from './other-runtime.ts'
 import { type PolicyChange, policyChanged } from './policy-change.ts'
-import { withMasters } from './redis-gauges.ts'
+import { masterMetrics } from './redis-gauges.ts'
 import { repeatTasks } from './repeated-tasks.ts'
 import { createListeners } from './request-listener.ts'
 import { nodeRuntime, type Variables } from './runtime.ts'
@@ -277,10 +277,11 @@ function composed({
   // Their schema checks them.
   const environment = { ...variables, ...runtime.bindings } as unknown as GatewayEnv
   const settings = serverSettings(variables)
+  const withMasters = masterMetrics(runtime)
   function composedOf(policy: Policy, digest: string | undefined): Composed {
     const loadedSeconds = Math.floor(Date.now() / 1_000)
     const version = digest === undefined ? undefined : { digest, loadedSeconds }
-    const gauges = withMasters(policyGauges(version), runtime.masters)
+    const gauges = withMasters(policyGauges(version))
     const replaced = new AbortController()
     const sleep = runtime.sleepUntil(replaced.signal)
     const services = composeServices(environment, policy, {

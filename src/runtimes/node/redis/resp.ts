@@ -79,7 +79,9 @@ function connectMaster(
       throw new Misconfigured('The environment', [redisMistake(mistake, 'REDIS_FENCE_MS')])
     },
     masters: () => new Map(),
+    promotions: () => 0,
     problems: () => [],
+    pendingFacts: async () => undefined,
     close: master.close,
   }
 }
@@ -141,7 +143,9 @@ function connectServer(
       }
     },
     masters: () => new Map(),
+    promotions: () => 0,
     problems: () => [],
+    pendingFacts: async () => undefined,
     close() {
       socket.close()
       writers.close()

@@ -4,7 +4,12 @@ import { withBroadcast } from '../../../../access/revocation/redis/broadcast.ts'
 import { Misconfigured, Unavailable } from '../../../../errors.ts'
 import { DEFAULT_REDIS_TIMEOUT_MS, type RedisCallOptions } from '../../../../redis/bounded-calls.ts'
 import type { RedisConnection } from '../../../../redis/connection.ts'
-import { clusterKeys, createKeys, DEFAULT_KEY_PREFIX } from '../../../../redis/keys.ts'
+import {
+  clusterKeys,
+  createKeys,
+  DEFAULT_KEY_PREFIX,
+  replicationKeys,
+} from '../../../../redis/keys.ts'
 import { CONTROL_TAG, createLanes, laneTags, tagSlot } from '../../../../redis/lanes.ts'
 import type { RedisTarget } from '../../schemas/redis-url.ts'
 import { acknowledgedSend } from '../socket/acknowledged.ts'
@@ -63,6 +68,8 @@ export function connectCluster(
       ])
       for (const result of [settings, keys]) if (result.status === 'rejected') throw result.reason
     },
+    onPromotion: (address) =>
+      console.error(`Redis Cluster: the replica ${address} has become a master`),
     onTick: () => problems.report(),
     verifiedSlots: [CONTROL_TAG, ...laneTags(target.lanes)].map(tagSlot),
   })
@@ -168,6 +175,12 @@ export function connectCluster(
     },
     problems: problems.list,
     masters: () => new Map(router.masters().map((node) => [node.address, node.state()])),
+    promotions: router.promotions,
+    async pendingFacts() {
+      const { pendingFacts } = replicationKeys(unchecked.keys)
+      const [reply] = await unchecked.send([['ZCARD', pendingFacts]])
+      return Number(reply?.result)
+    },
     close() {
       clearInterval(completing)
       router.close()

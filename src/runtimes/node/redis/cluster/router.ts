@@ -31,6 +31,8 @@ export interface RouterOptions {
   readonly verify?: (node: ClusterNode, owns: (slot: number) => boolean) => Promise<void>
   /** The slots that `verify` is about, that of the control lane first. Default: none. */
   readonly verifiedSlots?: readonly number[]
+  /** Called when a replica has become a master. Must not throw. Default: nothing. */
+  readonly onPromotion?: (address: string) => void
   /** Called some times a second, once the router is used. Must not throw. Default: nothing. */
   readonly onTick?: () => void
 }
@@ -56,6 +58,8 @@ export interface ClusterRouter {
   ranges(): readonly SlotRange[]
   /** All nodes that own slots. */
   masters(): readonly ClusterNode[]
+  /** Returns how often a replica was seen to have become a master. */
+  promotions(): number
   /** Whether the node that was last asked reaches this one, or is this one. */
   isReachedByOthers(node: ClusterNode): boolean
   /** Returns why no node said who owns which slots, the last time. Undefined: one did. */
@@ -70,6 +74,7 @@ export function createClusterRouter({
   fenceMs,
   verify = async () => {},
   verifiedSlots = [],
+  onPromotion = () => {},
   onTick = () => {},
 }: RouterOptions): ClusterRouter {
   const nodes = new Map<string, ClusterNode>()
@@ -81,6 +86,7 @@ export function createClusterRouter({
   const verifying = new Map<string, Promise<void>>()
   let owners: (ClusterNode | undefined)[] = []
   let table: readonly SlotRange[] = []
+  let promotions = 0
   let reported: View['nodes']
   let failure: unknown
   let refreshing: Promise<void> | undefined
@@ -131,6 +137,7 @@ export function createClusterRouter({
 
   function use({ ranges, nodes: list }: View): void {
     if (isClosed) return
+    countPromotions(ranges)
     table = ranges
     reported = list
     failure = undefined
@@ -141,6 +148,17 @@ export function createClusterRouter({
     refreshedMs = now()
     isSuspect = false
     forgetOthers()
+  }
+
+  function countPromotions(next: readonly SlotRange[]): void {
+    const before = new Set(table.map(({ master }) => master.id))
+    const replicas = new Set(table.flatMap((range) => range.replicas.map(({ id }) => id)))
+    const masters = new Map(next.map(({ master }) => [master.id, addressOf(master.server)]))
+    for (const [id, address] of masters) {
+      if (before.has(id) || !replicas.has(id)) continue
+      promotions += 1
+      onPromotion(address)
+    }
   }
 
   /** A node that loses a slot, and gets it back, may have lost its keys in between. */
@@ -273,6 +291,7 @@ export function createClusterRouter({
     refresh,
     ranges: () => table,
     masters,
+    promotions: () => promotions,
     isReachedByOthers(node) {
       const entry = entries().find(({ server }) => addressOf(server) === node.address)
       return entry !== undefined && isConnected(reported, entry)

@@ -1,6 +1,7 @@
 /** A master behind its fence, with one socket for each kind of call. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Deadline } from '../../../../isolate/deadline.ts'
+import { BUCKETS_MS } from '../../../../observability/metrics/catalogue.ts'
 import type { RedisCommand, RedisReply, SendOptions } from '../../../../redis/connection.ts'
 import type { RedisTarget } from '../../schemas/redis-url.ts'
 import { joinWaits } from '../socket/joined-waits.ts'
@@ -74,6 +75,9 @@ export function createFencedServer(options: FencedServerOptions): FencedServer {
   const pings = createRespSocket(target, silenceMs, { ...socketOptions, onLost })
   let answered = 0
   let failed = 0
+  let doubted = 0
+  let sumMs = 0
+  const durations = Array<number>(BUCKETS_MS.length + 1).fill(0)
   let isPinging = false
 
   const query: FencedServer['query'] = (commands) => pings.send(commands, NEVER_EXPIRES)
@@ -92,6 +96,15 @@ export function createFencedServer(options: FencedServerOptions): FencedServer {
     throw cause
   }
 
+  function countAnswer(sentMs: number): void {
+    const ms = now() - sentMs
+    let bucket = 0
+    while (bucket < BUCKETS_MS.length && ms > (BUCKETS_MS[bucket] ?? 0)) bucket += 1
+    durations[bucket] = (durations[bucket] ?? 0) + 1
+    sumMs += ms
+    answered += 1
+  }
+
   /** Not an async function: there are thousands of calls a second. */
   function exchange(
     socket: RespSocket,
@@ -101,8 +114,11 @@ export function createFencedServer(options: FencedServerOptions): FencedServer {
   ): Promise<readonly RedisReply[]> {
     const sentMs = now()
     return socket.send(commands, deadline, over).then((replies) => {
-      if (!fence.heard(sentMs)) countFailure(new SilentMaster())
-      answered += 1
+      if (!fence.heard(sentMs)) {
+        doubted += 1
+        throw new SilentMaster()
+      }
+      countAnswer(sentMs)
       return replies
     }, countFailure)
   }
@@ -145,7 +161,10 @@ export function createFencedServer(options: FencedServerOptions): FencedServer {
     reset(cause) {
       for (const socket of [pings, requests, writers]) socket.drop(cause)
     },
-    state: () => ({ isBelieved: fence.isOpen(), answered, failed, fenced: fence.closings() }),
+    state: () => ({
+      isBelieved: fence.isOpen(),
+      ...{ answered, failed, doubted, fenced: fence.closings(), durations, sumMs },
+    }),
     close() {
       for (const socket of [pings, requests, writers]) socket.close()
     },

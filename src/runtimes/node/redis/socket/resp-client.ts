@@ -35,6 +35,10 @@ export interface RespClient {
   check(): Promise<readonly string[]>
   /** Returns the state of each known master of a cluster, by address. Empty without a cluster. */
   masters(): ReadonlyMap<string, ServerState>
+  /** Returns how often a replica of a cluster was seen to have become a master. 0 without a cluster. */
+  promotions(): number
+  /** Returns how many revocations and bans are not in all lanes of a cluster yet. Undefined without a cluster. */
+  pendingFacts(): Promise<number | undefined>
   /**
    * Returns what an operator must correct at a cluster, such as a setting that loses revocations: what `check`
    * has not seen because a master was away, and what came later. Empty without a cluster.
@@ -49,10 +53,16 @@ export interface ServerState {
   readonly isBelieved: boolean
   /** Calls with replies that were used. */
   readonly answered: number
-  /** Calls without such replies. */
+  /** Calls without a reply. One whose reply came after its deadline has one. */
   readonly failed: number
-  /** How often a silence was too long. */
+  /** Calls whose replies were not used, because they came after a silence. */
+  readonly doubted: number
+  /** How often the server was no longer believed: a silence was too long, or a socket was lost. */
   readonly fenced: number
+  /** Answered calls by their duration: for each of `BUCKETS_MS`, and longer ones. */
+  readonly durations: readonly number[]
+  /** Sum of these durations in milliseconds. */
+  readonly sumMs: number
 }
 
 export const DEFAULT_FENCE_MS = 800
