@@ -53,6 +53,16 @@ export const TUPLE_ACTIONS = 'relations.'
 export const isAbout = (change: AuditChange, subject: string): boolean =>
   namesIn(change).includes(subject)
 
+/** Returns the change in a column. One that is no JSON names nobody. */
+export function changeOf(column: unknown): AuditChange {
+  try {
+    const { action, target } = JSON.parse(String(column)) as Record<string, unknown>
+    return { action: String(action), target: String(target) }
+  } catch {
+    return { action: '', target: '' }
+  }
+}
+
 const withoutCaller = ({ grants: _, fields: __, ...event }: AuditEvent): AuditEvent => ({
   ...event,
   requestId: '',

@@ -14,7 +14,8 @@ import {
   type QueueBinding,
 } from '../audit/queue/audit-queue.ts'
 import { createAuditOverflow } from '../audit/redis/overflow.ts'
-import type { AuditDatabase } from '../audit/sql/database.ts'
+import { type AuditDatabase, d1Database } from '../audit/sql/d1/database.ts'
+import type { TrailDatabase } from '../audit/sql/database.ts'
 import { consoleAuditSink } from '../audit/truncate.ts'
 import { Misconfigured, Unavailable } from '../errors.ts'
 import { publicOrigins } from '../http/public-origin.ts'
@@ -57,7 +58,8 @@ import { type Runtime, runtimeOfWorkers } from './runtime.ts'
 /** The environment of a gateway: variables, and on Workers bindings. `parseEnvironment` checks it. */
 export type GatewayEnv = Readonly<EnvironmentInput> & {
   readonly AUDIT_QUEUE?: QueueBinding
-  readonly AUDIT_DB?: AuditDatabase
+  /** A binding of D1, or the database of a server on Node. */
+  readonly AUDIT_DB?: AuditDatabase | TrailDatabase
   /** `on`: a Worker logs each decision with the path of its request. Only for development. */
   readonly DECISION_LOG?: string
 }
@@ -110,7 +112,8 @@ export function composeServices(
   }
   refuseUnusedSettings(environment, config, policy)
   const { publicUrl } = config
-  const { AUDIT_DB: auditDb, AUDIT_QUEUE } = environment
+  const { AUDIT_DB, AUDIT_QUEUE } = environment
+  const auditDb = AUDIT_DB && ('prepare' in AUDIT_DB ? d1Database(AUDIT_DB) : AUDIT_DB)
   const now = () => Date.now()
   const originOfUrl = publicOrigins(publicUrl)
   const publicOriginOf = (c: Context) => originOfUrl(c.req.raw.url, runtime.reportedOriginOf?.(c))

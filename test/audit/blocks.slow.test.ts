@@ -10,7 +10,6 @@ import type { AuditEvent } from '../../src/audit/event.ts'
 import { auditQuerySchema } from '../../src/audit/log.ts'
 import { insertAuditEvents } from '../../src/audit/sql/audit-chain.ts'
 import { createAuditLog } from '../../src/audit/sql/audit-events.ts'
-import { type Bytes, bytesOf } from '../../src/audit/sql/database.ts'
 import { createErasureOrders } from '../../src/audit/sql/erasure-orders.ts'
 import { createAuditUsage } from '../../src/audit/sql/usage.ts'
 import { carryOutErasures, endRetention, exportDue } from '../../src/runtimes/audit/upkeep.ts'
@@ -20,6 +19,7 @@ import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { insertEarlierRows } from './earlier-rows.ts'
 import { anEvent } from './event.ts'
 import { type AuditStores, describeStores } from './harness.ts'
+import { prepare, runAll } from './prepared.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
@@ -99,11 +99,14 @@ describeStores((start, { isFirst, isD1 }) => {
     await redis?.close()
   })
 
-  const sql = (text: string) => harness.db.prepare(text)
+  const sql = (text: string) => prepare(harness.db, text)
   const names = async () => (await harness.bucket.list()).objects.map(({ key }) => key)
   async function empty() {
     const tables = ['events', 'blocks', 'usage', 'heads', 'checkpoints', 'exports', 'erasures']
-    await harness.db.batch(tables.map((table) => sql(`DELETE FROM audit_${table}`)))
+    await runAll(
+      harness.db,
+      tables.map((table) => sql(`DELETE FROM audit_${table}`)),
+    )
     await harness.bucket.delete(await names())
   }
   beforeEach(empty)
@@ -135,10 +138,8 @@ describeStores((start, { isFirst, isD1 }) => {
     return found
   }
   async function everything(): Promise<string> {
-    const { results } = await sql('SELECT events FROM audit_blocks').all<{ events: Bytes }>()
-    const texts = await Promise.all(
-      results.map(({ events }) => STREAMS.decompress(bytesOf(events))),
-    )
+    const { results } = await sql('SELECT events FROM audit_blocks').all<{ events: Uint8Array }>()
+    const texts = await Promise.all(results.map(({ events }) => STREAMS.decompress(events)))
     const objects = await Promise.all(
       (await names()).map(async (name) => (await (await harness.bucket.get(name))?.text()) ?? ''),
     )
@@ -343,7 +344,7 @@ describeStores((start, { isFirst, isD1 }) => {
     test('reveals a removed block, a truncated tail, swapped blocks and a changed hash', async () => {
       await append(some(400), 'blocks')
       const kept = 'CREATE TABLE kept AS SELECT * FROM audit_blocks'
-      await harness.db.batch([sql('DROP TABLE IF EXISTS kept'), sql(kept)])
+      await runAll(harness.db, [sql('DROP TABLE IF EXISTS kept'), sql(kept)])
       const [second, third] = [101, 201]
       const { results } = await sql('SELECT first_seq FROM audit_blocks ORDER BY first_seq').all<{
         first_seq: number
@@ -367,7 +368,7 @@ describeStores((start, { isFirst, isD1 }) => {
         const { ok, findings } = await withoutKeys()
         expect(ok, statement).toBe(false)
         expect(findings, statement).toContainEqual(expect.objectContaining(finding))
-        await harness.db.batch([
+        await runAll(harness.db, [
           sql('DELETE FROM audit_blocks'),
           sql('INSERT INTO audit_blocks SELECT * FROM kept'),
         ])

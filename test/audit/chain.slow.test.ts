@@ -7,8 +7,6 @@ import { type ChainPlace, createCheckpointSealer } from '../../src/audit/chain.t
 import { type ChainRow, canonicalJson } from '../../src/audit/chain-row.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
 import { insertAuditEvents } from '../../src/audit/sql/audit-chain.ts'
-import { SQLITE } from '../../src/audit/sql/dialect.ts'
-import { MIGRATIONS } from '../../src/audit/sql/migrations.generated.ts'
 import { deleteBefore } from '../../src/audit/sql/retention.ts'
 import { generateSigningJwk } from '../features/operators/signing-jwk.ts'
 import { usualOrLong } from '../harness/long.ts'
@@ -16,6 +14,7 @@ import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { chainBehind, insertEarlierRows } from './earlier-rows.ts'
 import { anEvent } from './event.ts'
 import { type AuditStores, describeStores } from './harness.ts'
+import { migrationsOf, prepare, runAll } from './prepared.ts'
 import { randomTampering, seeded } from './tampering.ts'
 
 /** More than two checkpoints and several pages. */
@@ -47,8 +46,8 @@ describeStores((start, { isFirst }) => {
     await redis?.close()
   })
 
-  const sql = (text: string) => harness.db.prepare(text)
-  const batch = (statements: readonly string[]) => harness.db.batch(statements.map(sql))
+  const sql = (text: string) => prepare(harness.db, text)
+  const batch = (statements: readonly string[]) => runAll(harness.db, statements.map(sql))
   const page = (after: number) => harness.chainPage(after)
   const verify = (keys?: JSONWebKeySet) => verifyChain(page, keys)
 
@@ -95,9 +94,8 @@ describeStores((start, { isFirst }) => {
       (await sql('SELECT seq FROM audit_heads').first<{ seq: number }>())?.seq
 
     beforeAll(async () => {
-      const { dialect = SQLITE } = harness.db
       const migration = (wanted: string) =>
-        (dialect.migrations ?? MIGRATIONS).find(({ name }) => name === wanted)?.sql ?? ''
+        migrationsOf(harness.db).find(({ name }) => name === wanted)?.sql ?? ''
       for (const name of ['0001_audit_events.sql', '0002_audit_change.sql'])
         await batch(
           migration(name)
@@ -105,7 +103,7 @@ describeStores((start, { isFirst }) => {
             .filter((statement) => statement.trim() !== ''),
         )
       await batch([
-        dialect.recordsMigrations,
+        harness.db.dialect.recordsMigrations.texts.join(''),
         "INSERT INTO d1_migrations (name) VALUES ('0001_audit_events.sql'), ('0002_audit_change.sql')",
       ])
       await sql(
@@ -148,7 +146,7 @@ describeStores((start, { isFirst }) => {
           ...statements,
           `SELECT * FROM audit_events WHERE partition = '0' AND ${touched} ORDER BY seq`,
         ])
-        const now = results.at(-1)?.results as StoredRow[]
+        const now = results.at(-1)?.rows as StoredRow[]
         // Only rows that the statements can touch are read again; the rest of the chain is unchanged.
         const rows = [...whole.rows.filter(({ seq }) => !seqs.includes(Number(seq))), ...now]
         rows.sort((a, b) => Number(a.seq) - Number(b.seq))

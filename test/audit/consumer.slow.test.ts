@@ -6,6 +6,7 @@ import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'
 import type { AuditStores } from './harness.ts'
 import { startNodeAudit } from './node-harness.ts'
+import { prepare } from './prepared.ts'
 import { storedIds as idsIn } from './stored.ts'
 
 /** Longer than several retries of the consumer. */
@@ -30,7 +31,7 @@ const eventsOf = (count: number) => Array.from({ length: count }, () => anEvent(
 const waiting = () => redis.direct.xlen(DEFAULT_KEYS.auditStream)
 
 async function column(sql: string): Promise<readonly unknown[]> {
-  const { results } = await stores.db.prepare(sql).all()
+  const { results } = await prepare(stores.db, sql).all()
   return results.flatMap((row) => Object.values(row))
 }
 const storedIds = async () => (await idsIn(stores.db)).toSorted()

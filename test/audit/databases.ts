@@ -1,5 +1,5 @@
 /** Empty audit databases of each kind, in this process or on a real server. */
-import { databaseOver } from '../../src/runtimes/node/audit/database.ts'
+import { consumerDatabase } from '../../src/runtimes/node/audit/database.ts'
 import { openDatabase } from '../../src/runtimes/node/audit/open-database.ts'
 import { hasPostgres, startPostgres } from '../harness/postgres.ts'
 
@@ -11,7 +11,7 @@ export async function startDatabase(kind: (typeof KINDS)[number]) {
     server === undefined ? 'sqlite::memory:' : await server.database('counts'),
   )
   return {
-    db: databaseOver(connection),
+    db: consumerDatabase(connection),
     async close() {
       await connection.close()
       await server?.close()

@@ -8,6 +8,7 @@ import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'
 import { type AuditHarness, startAuditHarness } from './harness.ts'
+import { prepare, runAll } from './prepared.ts'
 import { storedIds as idsIn, storedEvents } from './stored.ts'
 
 /** Much longer than a queue needs for a delivery and five retries. */
@@ -37,7 +38,7 @@ afterAll(async () => {
 
 async function rows<Row>(sql: string): Promise<Row[]> {
   try {
-    return (await harness.db.prepare(sql).all<Row>()).results
+    return (await prepare(harness.db, sql).all<Row>()).results
   } catch {
     return []
   }
@@ -256,7 +257,10 @@ describe('the audit log', () => {
       'audit_heads',
       'audit_checkpoints',
     ]
-    await harness.db.batch(tables.map((table) => harness.db.prepare(`DELETE FROM ${table}`)))
+    await runAll(
+      harness.db,
+      tables.map((table) => prepare(harness.db, `DELETE FROM ${table}`)),
+    )
     const arrive = async (reason: string, time: string) => {
       await harness.enqueue('audit', [anEvent({ reason, time })])
       await vi.waitFor(async () => expect(await idsOf(reason)).toHaveLength(1), PATIENCE)

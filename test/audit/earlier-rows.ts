@@ -8,10 +8,11 @@ import {
 import type { ChainRow } from '../../src/audit/chain-row.ts'
 import { type AuditEvent, lostEvent } from '../../src/audit/event.ts'
 import { CALLER, CHANGE, newSalt, type PersonalGroup } from '../../src/audit/personal.ts'
+import { keepCheckpoint } from '../../src/audit/sql/audit-chain.ts'
 import { type AuditRow, storable } from '../../src/audit/sql/audit-row.ts'
-import type { AuditDatabase } from '../../src/audit/sql/database.ts'
-import { insertRows } from '../../src/audit/sql/insert-rows.ts'
+import type { ConsumerDatabase } from '../../src/audit/sql/database.ts'
 import { type Digest, sha256 } from '../../src/crypto/sha256.ts'
+import { prepare } from './prepared.ts'
 
 const PERSONAL_GROUPS: readonly PersonalGroup[] = [CALLER, CHANGE]
 
@@ -147,9 +148,6 @@ const BEGIN =
 const HEAD = 'SELECT seq, hash, sealed_seq, sealed_ms FROM audit_heads WHERE partition = ?'
 const MOVE =
   'UPDATE audit_heads SET seq = ?, hash = ?, sealed_seq = ?, sealed_ms = ? WHERE partition = ?'
-const SEAL =
-  'INSERT INTO audit_checkpoints (partition, seq, kind, hash, time_ms, signature) ' +
-  'VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING'
 const EVENTS_PER_CHECKPOINT = 1_000
 const CHECKPOINT_INTERVAL_MS = 60_000
 
@@ -160,7 +158,7 @@ interface Head extends ChainPlace {
 
 /** Appends events to the chain as rows. Expects that no other consumer appends, and that all are new. */
 export async function insertEarlierRows(
-  db: AuditDatabase,
+  db: ConsumerDatabase,
   events: readonly AuditEvent[],
   {
     seal,
@@ -172,9 +170,9 @@ export async function insertEarlierRows(
     readonly digest?: Digest | undefined
   },
 ): Promise<void> {
-  await db.prepare(BEGIN).bind(PARTITION, GENESIS.seq, GENESIS.hash, nowMs).run()
-  const before = await db.prepare(HEAD).bind(PARTITION).first<Head>()
-  if (before === null) throw new Error('the chain has no head')
+  await prepare(db, BEGIN).bind(PARTITION, GENESIS.seq, GENESIS.hash, nowMs).run()
+  const before = await prepare(db, HEAD).bind(PARTITION).first<Head>()
+  if (before === undefined) throw new Error('the chain has no head')
   const { rows, head } = await chainBehind(before, events.map(rowOf), digest)
   const unsealed = head.seq - before.sealed_seq
   const isDue =
@@ -182,27 +180,14 @@ export async function insertEarlierRows(
     (unsealed > 0 && nowMs - before.sealed_ms >= CHECKPOINT_INTERVAL_MS)
   const sealed = isDue ? await seal('sealed', head, nowMs) : undefined
   const { seq = before.sealed_seq, time_ms = before.sealed_ms } = sealed ?? {}
-  await db.batch([
-    ...insertRows(db, {
+  await db.run([
+    ...db.dialect.insert({
       table: 'audit_events',
       columns: CHAIN_COLUMNS,
       integers: INTEGER_COLUMNS,
       rows: rows.map((row) => CHAIN_COLUMNS.map((column) => row[column] ?? null)),
     }),
-    db.prepare(MOVE).bind(head.seq, head.hash, seq, time_ms, PARTITION),
-    ...(sealed === undefined
-      ? []
-      : [
-          db
-            .prepare(SEAL)
-            .bind(
-              PARTITION,
-              sealed.seq,
-              sealed.kind,
-              sealed.hash,
-              sealed.time_ms,
-              sealed.signature,
-            ),
-        ]),
+    prepare(db, MOVE).bind(head.seq, head.hash, seq, time_ms, PARTITION).statement,
+    ...(sealed === undefined ? [] : [keepCheckpoint(sealed)]),
   ])
 }

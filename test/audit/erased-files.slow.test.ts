@@ -12,6 +12,7 @@ import { insertEarlierRows } from './earlier-rows.ts'
 import { anEvent } from './event.ts'
 import type { AuditStores } from './harness.ts'
 import { startTrail } from './node-harness.ts'
+import { prepare } from './prepared.ts'
 
 const ISSUER = 'https://issuer.example'
 const ALICE = 'alice-whose-name-is-not-in-any-other-event'
@@ -46,7 +47,7 @@ const by = (subject: string) =>
 /** Returns the compressed events of the first block. */
 async function storedBlock(): Promise<Buffer> {
   const sql = 'SELECT events FROM audit_blocks ORDER BY first_seq LIMIT 1'
-  const row = await stores.db.prepare(sql).first<{ events: Uint8Array }>()
+  const row = await prepare(stores.db, sql).first<{ events: Uint8Array }>()
   return Buffer.from(row?.events ?? [])
 }
 

@@ -16,6 +16,7 @@ import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { insertEarlierRows } from './earlier-rows.ts'
 import { anEvent } from './event.ts'
 import { type AuditStores, describeStores } from './harness.ts'
+import { prepare, runAll } from './prepared.ts'
 import { rowsIn } from './stored.ts'
 import { randomTampering, seeded } from './tampering.ts'
 
@@ -53,11 +54,11 @@ describeStores((start, { isFirst }) => {
     await redis?.close()
   })
 
-  const sql = (text: string) => harness.db.prepare(text)
+  const sql = (text: string) => prepare(harness.db, text)
   const names = async () => (await harness.bucket.list()).objects.map(({ key }) => key)
   async function empty() {
     const tables = ['events', 'blocks', 'usage', 'heads', 'checkpoints', 'exports', 'erasures']
-    await harness.db.batch([
+    await runAll(harness.db, [
       ...tables.map((table) => sql(`DELETE FROM audit_${table}`)),
       sql('DELETE FROM dead_letters'),
     ])
@@ -311,7 +312,7 @@ describeStores((start, { isFirst }) => {
       const { head, blocks = [] } = await page(last)
       const pruned = (await page(0)).checkpoints.filter(({ kind }) => kind === 'pruned')
       const forgotten = new Set(all.filter(({ salt }) => salt === null).map(({ seq }) => seq))
-      await harness.db.batch([
+      await runAll(harness.db, [
         sql('DROP TABLE IF EXISTS kept'),
         sql('CREATE TABLE kept AS SELECT * FROM audit_events'),
       ])
@@ -325,8 +326,8 @@ describeStores((start, { isFirst }) => {
         const list = seqs.join(', ')
         const touched = `seq IN (${list}, ${last + 1})`
         const select = `SELECT * FROM audit_events WHERE partition = '0' AND ${touched}`
-        const results = await harness.db.batch([...statements, select].map(sql))
-        const now = results.at(-1)?.results as StoredRow[]
+        const results = await runAll(harness.db, [...statements, select].map(sql))
+        const now = results.at(-1)?.rows as StoredRow[]
         const changed = [...all.filter(({ seq }) => !seqs.includes(Number(seq))), ...now]
         changed.sort((a, b) => Number(a.seq) - Number(b.seq))
         const { ok, findings } = await verifyChain(
@@ -335,7 +336,8 @@ describeStores((start, { isFirst }) => {
         )
         const named = findings.map(({ seq }) => seq)
         if (ok || !seqs.every((seq) => named.includes(seq))) blind.push(name)
-        await harness.db.batch(
+        await runAll(
+          harness.db,
           [
             `DELETE FROM audit_events WHERE ${touched} OR id IN (SELECT id FROM kept WHERE seq IN (${list}))`,
             `INSERT INTO audit_events SELECT * FROM kept WHERE seq IN (${list})`,
@@ -641,7 +643,7 @@ describeStores((start, { isFirst }) => {
         const hash = await sha256(`${previous}\n${canonicalJson(Object.fromEntries(then))}`)
         const cleared = later.map((name) => `${name} = NULL`).join(', ')
         await sql(`UPDATE audit_events SET ${cleared}, hash = ?, previous_hash = ? WHERE seq = ?`)
-          .bind(hash, previous, row.seq)
+          .bind(hash, previous, row.seq ?? null)
           .run()
         previous = hash
       }

@@ -16,6 +16,7 @@ import { generateSigningJwk } from '../features/operators/signing-jwk.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'
 import { type AuditStores, describeStores } from './harness.ts'
+import { prepare, runAll } from './prepared.ts'
 import { rowsIn } from './stored.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
@@ -41,7 +42,10 @@ describeStores((start) => {
   })
   beforeEach(async () => {
     const tables = ['events', 'blocks', 'usage', 'heads', 'checkpoints', 'exports']
-    await harness.db.batch(tables.map((table) => harness.db.prepare(`DELETE FROM audit_${table}`)))
+    await runAll(
+      harness.db,
+      tables.map((table) => prepare(harness.db, `DELETE FROM audit_${table}`)),
+    )
     await harness.bucket.delete(await names())
     folder = await mkdtemp(join(tmpdir(), 'portcullis-export-'))
   })
@@ -183,7 +187,8 @@ describeStores((start) => {
       await endRetention(upkeep(T0 + 12 * HOUR_MS), T0 + HOUR_MS)
       expect(await firstSeq()).toBe(1_501)
       expect(await verifyFiles(page)).toMatchObject({ ok: true, events: 2_200, last: 2_200 })
-      const changed = harness.db.prepare(
+      const changed = prepare(
+        harness.db,
         'UPDATE audit_blocks SET previous_hash = ? WHERE first_seq = 1801',
       )
       await changed.bind('B'.repeat(43)).run()

@@ -6,8 +6,8 @@ import { expect } from 'vitest'
 import { type Verdict, verifyChain } from '../../cli/verify.ts'
 import { chainQuerySchema } from '../../src/audit/log.ts'
 import { createChainLog } from '../../src/audit/sql/chain-log.ts'
-import type { AuditDatabase } from '../../src/audit/sql/database.ts'
-import { databaseOver } from '../../src/runtimes/node/audit/database.ts'
+import type { TrailDatabase } from '../../src/audit/sql/database.ts'
+import { consumerDatabase } from '../../src/runtimes/node/audit/database.ts'
 import { openDatabase } from '../../src/runtimes/node/audit/open-database.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { AUDIENCE, createKey, ISSUER, mint } from '../harness/issuer.ts'
@@ -32,7 +32,7 @@ export interface Gateways {
   answered(url: string): Promise<string>
   /** Returns the status of a request. */
   status(url: string): Promise<number>
-  withDatabase<Value>(work: (db: AuditDatabase) => Promise<Value>): Promise<Value>
+  withDatabase<Value>(work: (db: TrailDatabase) => Promise<Value>): Promise<Value>
   /** Ids of requests, one for each event in the database, in the order of the chain. */
   storedRequests(): Promise<readonly string[]>
   /** Returns the number of requests of which the database has no event. */
@@ -90,7 +90,7 @@ export async function prepareGateways(auditDatabase?: string): Promise<Gateways>
     async withDatabase(work) {
       const database = await openDatabase(address)
       try {
-        return await work(databaseOver(database))
+        return await work(consumerDatabase(database))
       } finally {
         await database.close()
       }

@@ -4,7 +4,8 @@ import { describe } from 'vitest'
 import { createTestHarness } from 'wrangler'
 import type { ChainPage } from '../../cli/verify.ts'
 import type { ExportBucket } from '../../src/audit/r2/chain-export.ts'
-import type { AuditDatabase } from '../../src/audit/sql/database.ts'
+import { d1ConsumerDatabase } from '../../src/audit/sql/d1/consumer-database.ts'
+import type { ConsumerDatabase } from '../../src/audit/sql/database.ts'
 import { hasPostgres } from '../harness/postgres.ts'
 import type { TestRedis } from '../harness/redis.ts'
 import { createD1Client } from './d1-client.ts'
@@ -20,7 +21,7 @@ const FAILING = { max_batch_size: 100, max_batch_timeout: 1, max_retries: 5 }
 
 /** An audit trail with its consumer. */
 export interface AuditStores {
-  readonly db: AuditDatabase
+  readonly db: ConsumerDatabase
   /** The bucket of the export. */
   readonly bucket: ExportBucket & {
     list(): Promise<{ readonly objects: readonly { readonly key: string }[] }>
@@ -101,7 +102,7 @@ export async function startAuditHarness({
     'portcullis-audit',
   )
   const { AUDIT_EXPORT: bucket } = await worker.getEnv()
-  const db = createD1Client(new URL('/sql', url))
+  const db = d1ConsumerDatabase(createD1Client(new URL('/sql', url)))
   return {
     url,
     db,

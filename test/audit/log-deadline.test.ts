@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { auditQuerySchema } from '../../src/audit/log.ts'
 import { createAuditLog } from '../../src/audit/sql/audit-events.ts'
+import { type AuditStatement, d1Database } from '../../src/audit/sql/d1/database.ts'
+import type { TrailDatabase } from '../../src/audit/sql/database.ts'
 
 const QUERY_TIMEOUT_MS = 5_000
 
@@ -8,10 +10,9 @@ beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
 /** Returns a database that never answers a statement. */
-function silentDatabase(): D1Database {
-  const never = () => new Promise(() => {})
-  const statement = { bind: () => statement, all: never, first: never }
-  return { prepare: () => statement, batch: never } as unknown as D1Database
+function silentDatabase(): TrailDatabase {
+  const statement: AuditStatement = { bind: () => statement }
+  return d1Database({ prepare: () => statement, batch: () => new Promise(() => {}) })
 }
 
 test('a database that does not answer is an outage after the deadline, and not before', async () => {

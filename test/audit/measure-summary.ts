@@ -11,6 +11,7 @@ import { withSchema } from '../../src/audit/sql/schema.ts'
 import { createAuditSummary } from '../../src/audit/sql/summary.ts'
 import { KINDS, startDatabase } from './databases.ts'
 import { anEvent } from './event.ts'
+import { prepare } from './prepared.ts'
 
 const EVENTS = Number(process.argv[2] ?? 1_000_000)
 const ONLY = process.argv[3]
@@ -63,9 +64,10 @@ for (const kind of KINDS) {
     }
     const perEvent = ((performance.now() - begin) * 1_000) / EVENTS
     console.log(`${kind}: ${EVENTS} events, ${perEvent.toFixed(0)} us for each to store`)
-    const { results } = await db
-      .prepare('SELECT count(*) AS hours, sum(length(counts)) AS bytes FROM audit_counts')
-      .all()
+    const { results } = await prepare(
+      db,
+      'SELECT count(*) AS hours, sum(length(counts)) AS bytes FROM audit_counts',
+    ).all()
     console.log(`${kind}: counts`, JSON.stringify(results[0]))
     const log = createAuditLog(db)
     const summaries = createAuditSummary(db)

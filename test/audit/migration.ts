@@ -14,12 +14,13 @@ import { MIGRATIONS } from '../../src/audit/sql/migrations.generated.ts'
 import { withSchema } from '../../src/audit/sql/schema.ts'
 import { createAuditConsumer } from '../../src/runtimes/audit/consumer.ts'
 import { endRetention, exportDue } from '../../src/runtimes/audit/upkeep.ts'
-import { databaseOver } from '../../src/runtimes/node/audit/database.ts'
+import { consumerDatabase } from '../../src/runtimes/node/audit/database.ts'
 import { sha256Now } from '../../src/runtimes/node/audit/digest.ts'
 import { directoryBucket } from '../../src/runtimes/node/audit/directory.ts'
 import { openDatabase } from '../../src/runtimes/node/audit/open-database.ts'
 import { insertEarlierRows } from './earlier-rows.ts'
 import { anEvent } from './event.ts'
+import { prepare } from './prepared.ts'
 
 const T0 = Date.parse('2026-01-01T00:00:00.000Z')
 const HOUR_MS = 3_600_000
@@ -46,7 +47,7 @@ export interface Tried {
  */
 export async function tryMigration(folder: string, before: number, after: number): Promise<Tried> {
   const database = await openDatabase(`sqlite:${join(folder, 'audit.db')}`)
-  const db = databaseOver(database)
+  const db = consumerDatabase(database)
   const directory = join(folder, 'export')
   const bucket = directoryBucket(directory)
   const seal = createCheckpointSealer([])
@@ -67,7 +68,7 @@ export async function tryMigration(folder: string, before: number, after: number
       await withSchema(db, earlier, () => insertEarlierRows(db, batch(from, before), options))
   })
 
-  const consumer = createAuditConsumer({ db, digest: sha256Now })
+  const consumer = createAuditConsumer({ db, migrations: MIGRATIONS, digest: sha256Now })
   const total = before + after
   const store = (from: number) =>
     consumer.store(
@@ -110,18 +111,19 @@ export async function tryMigration(folder: string, before: number, after: number
   const upkeep = { db, bucket, seal, nowMs: Date.now() + HOUR_MS, digest: sha256Now }
   // The events of the erasure are exported when a checkpoint covers them.
   await insertAuditEvents(db, [], upkeep)
-  const exportedSeq = () =>
-    db.prepare('SELECT max(last_seq) AS seq FROM audit_exports').first<number>('seq')
+  const newestExport = prepare(db, 'SELECT max(last_seq) AS seq FROM audit_exports')
+  const exportedSeq = async () => (await newestExport.first<{ seq: number | null }>())?.seq
   await timed('export', async () => {
-    let last: number | null
+    let last: number | null | undefined
     do {
       last = await exportedSeq()
       await exportDue(upkeep, true)
     } while ((await exportedSeq()) !== last)
   })
-  const { results: names } = await db
-    .prepare('SELECT name, first_seq, last_seq FROM audit_exports ORDER BY first_seq')
-    .all<{ name: string; first_seq: number; last_seq: number }>()
+  const { results: names } = await prepare(
+    db,
+    'SELECT name, first_seq, last_seq FROM audit_exports ORDER BY first_seq',
+  ).all<{ name: string; first_seq: number; last_seq: number }>()
   let given = 0
   const exported = await timed('verify the export', () =>
     verifyChain(

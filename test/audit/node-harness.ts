@@ -6,17 +6,17 @@ import type { ChainPage } from '../../cli/verify.ts'
 import { chainQuerySchema } from '../../src/audit/log.ts'
 import { createStreamQueue, createStreamReader } from '../../src/audit/redis/stream.ts'
 import { createChainLog } from '../../src/audit/sql/chain-log.ts'
-import { MIGRATIONS } from '../../src/audit/sql/migrations.generated.ts'
 import { withSchema } from '../../src/audit/sql/schema.ts'
 import { createAuditConsumer } from '../../src/runtimes/audit/consumer.ts'
 import { consumeAuditStream } from '../../src/runtimes/node/audit/consumer.ts'
-import { databaseOver } from '../../src/runtimes/node/audit/database.ts'
+import { consumerDatabase } from '../../src/runtimes/node/audit/database.ts'
 import { sha256Now } from '../../src/runtimes/node/audit/digest.ts'
 import { directoryBucket } from '../../src/runtimes/node/audit/directory.ts'
 import { openDatabase } from '../../src/runtimes/node/audit/open-database.ts'
 import { connectResp } from '../../src/runtimes/node/redis/resp.ts'
 import { startPostgres } from '../harness/postgres.ts'
 import type { AuditHarnessOptions, AuditStores } from './harness.ts'
+import { prepare } from './prepared.ts'
 
 /** The last column that a migration adds. */
 const NEWEST_COLUMN = 'SELECT start_ms FROM audit_blocks LIMIT 1'
@@ -46,10 +46,11 @@ export async function startTrail(
   const folder = await mkdtemp(join(tmpdir(), 'portcullis-audit-'))
   const exported = join(folder, 'export')
   const database = await openDatabase(addressIn(folder))
-  const db = databaseOver(database)
+  const db = consumerDatabase(database)
   const bucket = directoryBucket(exported)
   const consumer = createAuditConsumer({
     db,
+    migrations: database.migrations,
     bucket,
     signingKeys: auditSigningKeys,
     digest: sha256Now,
@@ -88,7 +89,7 @@ export async function startTrail(
       return (await createChainLog(db).read(query)) as ChainPage
     },
     migrate: async () =>
-      void (await withSchema(db, MIGRATIONS, () => db.prepare(NEWEST_COLUMN).all())),
+      void (await withSchema(db, database.migrations, () => prepare(db, NEWEST_COLUMN).all())),
     runCron: (cron = '17 3 * * *') =>
       cron === '* * * * *' ? consumer.seal() : consumer.maintain(Date.now()),
     async close() {

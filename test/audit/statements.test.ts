@@ -1,13 +1,16 @@
 /** The statements of a delivery to the audit Worker: an invocation may make 50 on the free plan of D1. */
 import { v7 } from 'uuid'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { AuditDatabase, AuditStatement } from '../../src/audit/sql/database.ts'
+import { d1ConsumerDatabase } from '../../src/audit/sql/d1/consumer-database.ts'
+import type { AuditDatabase, AuditStatement } from '../../src/audit/sql/d1/database.ts'
+import type { ConsumerDatabase } from '../../src/audit/sql/database.ts'
 import { MIGRATIONS } from '../../src/audit/sql/migrations.generated.ts'
 import { withSchema } from '../../src/audit/sql/schema.ts'
+import type { Rendered } from '../../src/audit/sql/statement.ts'
 import { type AuditMessage, auditWorker } from '../../src/runtimes/cloudflare/audit-worker.ts'
-import { databaseOver } from '../../src/runtimes/node/audit/database.ts'
 import { openDatabase } from '../../src/runtimes/node/audit/open-database.ts'
 import { anEvent } from './event.ts'
+import { prepare } from './prepared.ts'
 import { storedIds } from './stored.ts'
 
 const MAX_STATEMENTS = 50
@@ -17,13 +20,15 @@ const HOUR_MS = 3_600_000
 const START_MS = Date.parse('2026-11-20T12:00:00.000Z')
 
 let connection: Awaited<ReturnType<typeof openDatabase>>
-let db: AuditDatabase
+let binding: AuditDatabase
+let db: ConsumerDatabase
 let statements: number
 /** Called before a batch that writes. */
 let beforeWrite: () => Promise<unknown>
 beforeEach(async () => {
   connection = await openDatabase('sqlite::memory:')
-  db = countingDatabase(databaseOver(connection))
+  binding = countingBinding(connection)
+  db = d1ConsumerDatabase(binding)
   statements = 0
   beforeWrite = () => Promise.resolve()
   vi.spyOn(console, 'error').mockReturnValue()
@@ -33,34 +38,21 @@ afterEach(async () => {
   await connection.close()
 })
 
-/** As a binding of D1, which has no `insertion`. */
-function countingDatabase(real: AuditDatabase): AuditDatabase {
-  const inner = new WeakMap<AuditStatement, AuditStatement>()
-  function counted(statement: AuditStatement): AuditStatement {
-    const one: AuditStatement = {
-      bind: (...values) => counted(statement.bind(...values)),
-      first: <Row>(column?: string) => {
-        statements += 1
-        return column === undefined ? statement.first<Row>() : statement.first<Row>(column)
-      },
-      run: () => {
-        statements += 1
-        return statement.run()
-      },
-      all: () => {
-        statements += 1
-        return statement.all()
-      },
-    }
-    inner.set(one, statement)
-    return one
+/** A binding as that of D1, over a database in memory. */
+function countingBinding({ run }: typeof connection): AuditDatabase {
+  const bound = new WeakMap<AuditStatement, Rendered>()
+  function statementOf(text: string, values: readonly unknown[]): AuditStatement {
+    const statement = { bind: (...given: unknown[]) => statementOf(text, given) }
+    bound.set(statement, { text, values })
+    return statement
   }
   return {
-    prepare: (sql) => counted(real.prepare(sql)),
-    async batch(all) {
+    prepare: (text) => statementOf(text, []),
+    async batch<Row>(all: AuditStatement[]) {
       statements += all.length
       if (all.length > 1 && all.length < 7) await beforeWrite()
-      return real.batch(all.map((one) => inner.get(one) ?? one))
+      const results = await run(all.flatMap((one) => bound.get(one) ?? []))
+      return results.map(({ rows, changes }) => ({ results: rows as Row[], meta: { changes } }))
     },
   }
 }
@@ -68,7 +60,7 @@ function countingDatabase(real: AuditDatabase): AuditDatabase {
 /** Delivers the events until none comes back. Returns the number of statements of each delivery. */
 async function deliver(bodies: readonly string[], isColdStart = false): Promise<readonly number[]> {
   let worker = auditWorker()
-  const env = { AUDIT_DB: db }
+  const env = { AUDIT_DB: binding }
   const counts: number[] = []
   let waiting = bodies.map((body) => ({ id: v7(), body, attempts: 1 }))
   while (waiting.length > 0 && counts.length < MAX_DELIVERIES) {
@@ -97,7 +89,7 @@ async function deliver(bodies: readonly string[], isColdStart = false): Promise<
 }
 
 const migrate = () =>
-  withSchema(db, MIGRATIONS, () => db.prepare('SELECT 1 FROM audit_counts').all())
+  withSchema(db, MIGRATIONS, () => prepare(db, 'SELECT 1 FROM audit_counts').all())
 const some = (count: number, stepMs: number, startMs = START_MS) =>
   Array.from({ length: count }, (_, at) =>
     anEvent({
@@ -132,7 +124,8 @@ test('messages that are no events are kept, while events come back', async () =>
   const counts = await deliver(['not JSON {', ...events.map((event) => JSON.stringify(event))])
   expect(Math.max(...counts)).toBeLessThan(MAX_STATEMENTS)
   expect(await storedIds(db)).toHaveLength(40)
-  expect(await db.prepare('SELECT count(*) AS n FROM dead_letters').first<number>('n')).toBe(1)
+  const letters = await prepare(db, 'SELECT count(*) AS n FROM dead_letters').first()
+  expect(letters).toEqual({ n: 1 })
 })
 
 test.each([
@@ -141,27 +134,27 @@ test.each([
     'a database before the counts',
     async () => {
       await migrate()
-      await db.prepare('DROP TABLE audit_counts').run()
-      await db.prepare("DELETE FROM d1_migrations WHERE name = '0014_audit_counts.sql'").run()
+      await prepare(db, 'DROP TABLE audit_counts').run()
+      await prepare(db, "DELETE FROM d1_migrations WHERE name = '0014_audit_counts.sql'").run()
     },
   ],
   [
     'a database that has lost a table',
     async () => {
       await migrate()
-      await db.prepare('DROP TABLE audit_counts').run()
+      await prepare(db, 'DROP TABLE audit_counts').run()
     },
   ],
   [
     'a database without records of migrations',
     async () => {
       await migrate()
-      await db.prepare('DROP TABLE audit_counts').run()
-      await db.prepare('DROP TABLE d1_migrations').run()
+      await prepare(db, 'DROP TABLE audit_counts').run()
+      await prepare(db, 'DROP TABLE d1_migrations').run()
     },
   ],
-])('%s gets its schema with few statements for each delivery', async (_what, prepare) => {
-  await prepare()
+])('%s gets its schema with few statements for each delivery', async (_what, begin) => {
+  await begin()
   const events = some(3, 10)
   const bodies = ['not JSON {', ...events.map((event) => JSON.stringify(event))]
   const counts = await deliver(bodies, true)
@@ -169,7 +162,7 @@ test.each([
   // Messages come to the dead letter queue after five retries.
   expect(counts.length).toBeLessThanOrEqual(6)
   expect((await storedIds(db)).toSorted()).toEqual(events.map(({ id }) => id).toSorted())
-  const { results } = await db.prepare('SELECT name FROM d1_migrations ORDER BY name').all()
+  const { results } = await prepare(db, 'SELECT name FROM d1_migrations ORDER BY name').all()
   expect(results).toEqual(MIGRATIONS.map(({ name }) => ({ name })))
 })
 
@@ -181,7 +174,7 @@ test('a delivery that other consumers always overtake ends below the bound', asy
     overtaken += 1
     if (overtaken > 6) return
     // Another consumer has moved the head, so this transaction fails.
-    await databaseOver(connection).prepare("UPDATE audit_heads SET hash = hash || 'x'").run()
+    await connection.run([{ text: "UPDATE audit_heads SET hash = hash || 'x'", values: [] }])
   }
   const events = some(100, 10, START_MS + HOUR_MS - 500)
   const counts = await deliver(events.map((event) => JSON.stringify(event)))

@@ -6,7 +6,7 @@ import type { AuditEvent } from '../../src/audit/event.ts'
 import { chainQuerySchema } from '../../src/audit/log.ts'
 import { type AuditRow, eventOfRow } from '../../src/audit/sql/audit-row.ts'
 import { createChainLog } from '../../src/audit/sql/chain-log.ts'
-import type { AuditDatabase } from '../../src/audit/sql/database.ts'
+import type { TrailDatabase } from '../../src/audit/sql/database.ts'
 import { rowOf } from './earlier-rows.ts'
 
 /** Returns the rows of a part of the chain, and a row for each event of its blocks, in order. */
@@ -21,7 +21,7 @@ export function rowsIn({ rows, blocks = [] }: Pick<ChainPage, 'rows' | 'blocks'>
 }
 
 /** Returns all events of the database in the order of the chain. */
-export async function storedEvents(db: AuditDatabase): Promise<readonly AuditEvent[]> {
+export async function storedEvents(db: TrailDatabase): Promise<readonly AuditEvent[]> {
   const chain = createChainLog(db)
   const found: StoredRow[] = []
   for (let after: number | undefined = 0; after !== undefined; ) {
@@ -34,5 +34,5 @@ export async function storedEvents(db: AuditDatabase): Promise<readonly AuditEve
   return found.map((row) => eventOfRow(row as unknown as AuditRow))
 }
 
-export const storedIds = async (db: AuditDatabase): Promise<readonly string[]> =>
+export const storedIds = async (db: TrailDatabase): Promise<readonly string[]> =>
   (await storedEvents(db)).map(({ id }) => id)

@@ -6,13 +6,13 @@ import type { AuditEvent } from '../../src/audit/event.ts'
 import { countHours } from '../../src/audit/hour-counts.ts'
 import type { AuditQuery } from '../../src/audit/log.ts'
 import { insertAuditEvents } from '../../src/audit/sql/audit-chain.ts'
-import type { AuditStatement } from '../../src/audit/sql/database.ts'
-import { MIGRATIONS } from '../../src/audit/sql/migrations.generated.ts'
+import type { TrailDatabase } from '../../src/audit/sql/database.ts'
 import { deleteBefore } from '../../src/audit/sql/retention.ts'
 import { withSchema } from '../../src/audit/sql/schema.ts'
 import { createAuditSummary } from '../../src/audit/sql/summary.ts'
 import { KINDS, startDatabase } from './databases.ts'
 import { anEvent } from './event.ts'
+import { migrationsOf, prepare, runAll } from './prepared.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
@@ -40,17 +40,14 @@ const allOf = (query: Partial<AuditQuery> = {}): AuditQuery => ({ limit: 200, ..
 const isRefused = ({ decision }: AuditEvent) => decision === 'deny'
 
 /** Calls `each` with the number of rows of each result. */
-function observed(statement: AuditStatement, each: (rows: number) => void): AuditStatement {
-  return {
-    ...statement,
-    bind: (...values) => observed(statement.bind(...values), each),
-    async all<Row>() {
-      const result = await statement.all<Row>()
-      each(result.results.length)
-      return result
-    },
-  }
-}
+const observed = (db: TrailDatabase, each: (rows: number) => void): TrailDatabase => ({
+  ...db,
+  async run(statements) {
+    const results = await db.run(statements)
+    for (const { rows } of results) each(rows.length)
+    return results
+  },
+})
 
 describe.each(KINDS)('a summary over %s', (kind) => {
   let database: Awaited<ReturnType<typeof startDatabase>>
@@ -61,11 +58,11 @@ describe.each(KINDS)('a summary over %s', (kind) => {
   afterAll(() => database?.close())
   beforeEach(async () => {
     for (const table of ['blocks', 'counts', 'heads', 'usage', 'checkpoints'])
-      await database.db.prepare(`DELETE FROM audit_${table}`).run()
+      await prepare(database.db, `DELETE FROM audit_${table}`).run()
   })
 
   const store = (batch: readonly AuditEvent[]) =>
-    withSchema(database.db, MIGRATIONS, () =>
+    withSchema(database.db, migrationsOf(database.db), () =>
       insertAuditEvents(database.db, batch, { seal: createCheckpointSealer([]), nowMs: START_MS }),
     )
   const summarize = (query: Partial<AuditQuery> = {}, period = whole) =>
@@ -120,7 +117,7 @@ describe.each(KINDS)('a summary over %s', (kind) => {
 
   test('counts events of a version without counts as long as they are few', async () => {
     await store(events.slice(0, 200))
-    await database.db.prepare('DELETE FROM audit_counts').run()
+    await prepare(database.db, 'DELETE FROM audit_counts').run()
     await store(events.slice(200, 400))
     const { allow, deny, countedSince, since } = await summarize()
     expect([allow + deny, countedSince]).toEqual([400, since])
@@ -131,7 +128,7 @@ describe.each(KINDS)('a summary over %s', (kind) => {
     const nowMs = START_MS + 3 * HOUR_MS
     const options = { seal: createCheckpointSealer([]), nowMs }
     await deleteBefore(database.db, START_MS + 2 * HOUR_MS, options)
-    const { results } = await database.db.prepare('SELECT hour FROM audit_counts').all()
+    const { results } = await prepare(database.db, 'SELECT hour FROM audit_counts').all()
     expect(results).toEqual([{ hour: '2026-11-20T14' }])
     const { allow, deny } = await summarize()
     expect(allow + deny).toBe(300)
@@ -139,7 +136,7 @@ describe.each(KINDS)('a summary over %s', (kind) => {
 
   test('the counts contain neither callers nor addresses', async () => {
     await store(events)
-    const { results } = await database.db.prepare('SELECT counts FROM audit_counts').all()
+    const { results } = await prepare(database.db, 'SELECT counts FROM audit_counts').all()
     const text = JSON.stringify(results)
     for (const personal of ['alice', 'acme', '192.0.2.1', 'web'])
       expect(text).not.toContain(personal)
@@ -156,13 +153,13 @@ describe.each(KINDS)('a summary over %s', (kind) => {
     const { db } = database
     await store(events.slice(0, 450))
     const rows = async () =>
-      (await db.prepare(COUNTS).all<{ hour: string; counts: string }>()).results
-    await db.prepare('UPDATE audit_counts SET counts = ? WHERE hour = ?').bind(odd, HOURS[1]).run()
+      (await prepare(db, COUNTS).all<{ hour: string; counts: string }>()).results
+    await prepare(db, 'UPDATE audit_counts SET counts = ? WHERE hour = ?')
+      .bind(odd, HOURS[1] ?? '')
+      .run()
     await store(events.slice(450))
-    const stored = await db
-      .prepare('SELECT max(last_seq) AS n FROM audit_blocks')
-      .first<number>('n')
-    expect(stored).toBe(900)
+    const stored = await prepare(db, 'SELECT max(last_seq) AS n FROM audit_blocks').first()
+    expect(stored).toEqual({ n: 900 })
     expect((await rows()).map(({ hour }) => hour)).toEqual(HOURS)
     expect((await rows())[1]?.counts).toBe(odd)
     const { allow, deny, countedSince } = await summarize()
@@ -187,19 +184,22 @@ describe.each(KINDS)('a summary over %s', (kind) => {
   test('reads the hours of a long period a day at a time', async () => {
     const { db } = database
     await store(events.slice(0, 1))
-    const { results } = await db.prepare(COUNTS).all<{ hour: string; counts: string }>()
-    const last = results[0]?.counts
+    const { results } = await prepare(db, COUNTS).all<{ hour: string; counts: string }>()
+    const last = results[0]?.counts ?? ''
     const HOURS_OF_31_DAYS = 744
     const earlier = Array.from({ length: HOURS_OF_31_DAYS - 1 }, (_, at) =>
       new Date(START_MS - (at + 1) * HOUR_MS).toISOString().slice(0, HOURS[0]?.length),
     )
-    const insert = db.prepare('INSERT INTO audit_counts (hour, first_seq, counts) VALUES (?, 1, ?)')
-    await db.batch(earlier.map((hour) => insert.bind(hour, last)))
+    const insert = prepare(
+      db,
+      'INSERT INTO audit_counts (hour, first_seq, counts) VALUES (?, 1, ?)',
+    )
+    await runAll(
+      db,
+      earlier.map((hour) => insert.bind(hour, last)),
+    )
     const pages: number[] = []
-    const counting = {
-      ...db,
-      prepare: (sql: string) => observed(db.prepare(sql), (rows) => void pages.push(rows)),
-    }
+    const counting = observed(db, (rows) => void pages.push(rows))
     const period = { sinceMs: START_MS - 743 * HOUR_MS, untilMs: START_MS + HOUR_MS }
     const { allow, deny } = await createAuditSummary(counting).summarize(allOf(), period)
     expect(allow + deny).toBe(HOURS_OF_31_DAYS)

@@ -11,6 +11,7 @@ import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { insertEarlierRows } from './earlier-rows.ts'
 import { anEvent } from './event.ts'
 import { type AuditStores, describeStores } from './harness.ts'
+import { prepare } from './prepared.ts'
 import { seeded } from './tampering.ts'
 
 vi.setConfig({ hookTimeout: 120_000, testTimeout: 60_000 })
@@ -106,17 +107,26 @@ describeStores((start) => {
   })
 
   test('is bounded: a period with more than 10,000 days and reasons has no result', async () => {
-    const reasons = Array.from({ length: 10_001 }, (_, at) => [`r:${at}`])
-    const insert =
-      'INSERT INTO audit_events (id, time_ms, request_id, trace_id, method, decision, reason, ' +
-      "status, limits, durations_ms, address, api_key) SELECT value ->> 0, 0, '', '', 'GET', " +
-      "'deny', value ->> 0, 403, '[]', '{}', 'unknown', 'many' FROM json_each(?)"
-    await stores.db.prepare(insert).bind(JSON.stringify(reasons)).run()
+    const { db } = stores
+    const row = { time_ms: 0, request_id: '', trace_id: '', method: 'GET', decision: 'deny' }
+    const rest = { status: 403, limits: '[]', durations_ms: '{}', address: 'unknown' }
+    const rows = Array.from({ length: 10_001 }, (_, at) => {
+      const own = { id: `r:${at}`, reason: `r:${at}`, api_key: 'many' }
+      return { ...row, ...rest, ...own }
+    })
+    await db.run(
+      db.dialect.insert({
+        table: 'audit_events',
+        columns: Object.keys(rows[0] ?? {}),
+        integers: new Set(['time_ms', 'status']),
+        rows: rows.map((one) => Object.values(one)),
+      }),
+    )
     expect(await usage.usageOf('many', { sinceMs: 0, untilMs: 1 })).toBeUndefined()
-    await stores.db.prepare('DELETE FROM audit_events WHERE id = ?').bind('r:0').run()
+    await prepare(stores.db, 'DELETE FROM audit_events WHERE id = ?').bind('r:0').run()
     const [day] = (await usage.usageOf('many', { sinceMs: 0, untilMs: 1 })) ?? []
     expect(day).toMatchObject({ day: '1970-01-01', requests: 10_000, refused: 10_000 })
-    await stores.db.prepare('DELETE FROM audit_events WHERE api_key = ?').bind('many').run()
+    await prepare(stores.db, 'DELETE FROM audit_events WHERE api_key = ?').bind('many').run()
   })
 
   test('of a customer adds up to its requests, by key and route, page by page, ended keys included', async () => {

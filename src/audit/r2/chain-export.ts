@@ -3,7 +3,7 @@
 import { withDeadline } from '../../isolate/timers.ts'
 import { ndjsonOf } from '../chain-export.ts'
 import { type ExportRow, nextPart, partIsExported, readPart } from '../sql/chain-parts.ts'
-import type { AuditDatabase } from '../sql/database.ts'
+import type { TrailDatabase } from '../sql/database.ts'
 
 /** Each takes about nine D1 queries, and an invocation may make 50 on the free plan. */
 const MAX_OBJECTS_PER_RUN = 4
@@ -15,7 +15,7 @@ const MAX_OBJECTS_PER_RUN = 4
  * is due. Rejects with the error of D1 or R2, or with `DeadlineExceeded`.
  */
 export async function exportChain(
-  db: AuditDatabase,
+  db: TrailDatabase,
   bucket: ExportBucket,
   nowMs: number,
   isRequested: boolean,
@@ -33,7 +33,7 @@ export async function exportChain(
  * and does not overwrite the erased object.
  */
 export async function exportPart(
-  db: AuditDatabase,
+  db: TrailDatabase,
   bucket: ExportBucket,
   part: ExportRow,
   nowMs: number,

@@ -6,23 +6,18 @@ import { eraseLines } from '../blocks/erasing.ts'
 import type { Block } from '../chain.ts'
 import { ndjsonOf, partOf } from '../chain-export.ts'
 import type { ChainRow } from '../chain-row.ts'
-import { isAbout } from '../erasure.ts'
-import type { AuditChange } from '../event.ts'
+import { changeOf, isAbout } from '../erasure.ts'
 import { CALLER, CHANGE, erased } from '../personal.ts'
 import { type ExportRow, partsBehind } from '../sql/chain-parts.ts'
-import type { AuditDatabase } from '../sql/database.ts'
+import type { TrailDatabase } from '../sql/database.ts'
 import type { ErasureRow } from '../sql/erasure-orders.ts'
 import { within } from '../sql/schema.ts'
+import { sql } from '../sql/statement.ts'
 import { type ExportBucket, exportPart, readObject, replaceObject } from './chain-export.ts'
 
 const MAX_OBJECTS_PER_RUN = 10
 /** For an object that another writer changes at the same time. */
 const MAX_ATTEMPTS = 3
-
-// The condition on `exported_seq` counts an object only once if two runs overlap.
-const PROGRESS =
-  'UPDATE audit_erasures SET exported_seq = ?1, rows = rows + ?2 ' +
-  'WHERE id = ?3 AND exported_seq < ?1 AND done_ms IS NULL'
 
 /**
  * Erases a person from the existing objects in order, at most 10. Runs after the erasure in D1, so
@@ -30,7 +25,7 @@ const PROGRESS =
  * Rejects with the error of D1 or R2, or with `Misconfigured`.
  */
 export async function eraseExported(
-  db: AuditDatabase,
+  db: TrailDatabase,
   bucket: ExportBucket | undefined,
   erasure: ErasureRow,
   nowMs: number,
@@ -43,14 +38,17 @@ export async function eraseExported(
   if (bucket === undefined) return true
   for (const part of parts.slice(0, MAX_OBJECTS_PER_RUN)) {
     const rows = await erasePart(db, bucket, part, erasure, nowMs)
-    await within(db.prepare(PROGRESS).bind(part.last_seq, rows, erasure.id).run())
+    // The condition on `exported_seq` counts an object only once if two runs overlap.
+    const progress = sql`UPDATE audit_erasures SET exported_seq = ${part.last_seq}, rows = rows + ${rows}
+      WHERE id = ${erasure.id} AND exported_seq < ${part.last_seq} AND done_ms IS NULL`
+    await within(db.run([progress]))
   }
   return parts.length <= MAX_OBJECTS_PER_RUN
 }
 
 /** Returns the number of rows in the object that this erasure covers and that D1 no longer has. */
 async function erasePart(
-  db: AuditDatabase,
+  db: TrailDatabase,
   bucket: ExportBucket,
   part: ExportRow,
   erasure: ErasureRow,
@@ -94,13 +92,4 @@ function without(row: ChainRow, { id, issuer, subject, ordered_ms, tenant }: Era
   const isTheirs = row.subject === subject && row.issuer === issuer
   const left = isTheirs ? erased(row, CALLER, id) : row
   return isAbout(changeOf(row.change), subject) ? erased(left, CHANGE, id) : left
-}
-
-function changeOf(text: unknown): AuditChange {
-  try {
-    const { action, target } = JSON.parse(String(text)) as Record<string, unknown>
-    return { action: String(action), target: String(target) }
-  } catch {
-    return { action: '', target: '' }
-  }
 }

@@ -1,4 +1,4 @@
-/** Appends events to the chain in D1. Any number of consumers can append at the same time. */
+/** Appends events to the chain. Any number of consumers can append at the same time. */
 
 import type { Digest } from '../../crypto/sha256.ts'
 import { sleep } from '../../isolate/timers.ts'
@@ -13,9 +13,10 @@ import {
 import { type Forgotten, forgettingLate } from '../erasure.ts'
 import type { AuditEvent } from '../event.ts'
 import { idsAround, knownIds as idsOfBlocks, insertBlock } from './block-rows.ts'
-import type { AuditDatabase, AuditStatement } from './database.ts'
+import { type ConsumerDatabase, isFault } from './database.ts'
 import { findHours, hoursIn, keepHours } from './hour-rows.ts'
 import { within } from './schema.ts'
+import { type Sql, sql } from './statement.ts'
 
 export interface AppendOptions {
   readonly seal: CheckpointSealer
@@ -37,26 +38,15 @@ const CHECKPOINT_INTERVAL_MS = 60_000
 const MAX_ATTEMPTS = 5
 const RETRY_MS = 20
 
-const BEGIN =
-  'INSERT INTO audit_heads (partition, seq, hash, sealed_seq, sealed_ms) ' +
-  'VALUES (?, ?, ?, 0, ?) ON CONFLICT DO NOTHING'
-const HEAD = 'SELECT seq, hash, sealed_seq, sealed_ms FROM audit_heads WHERE partition = ?'
-const LAST =
-  "SELECT seq, coalesce(hash, '') AS hash FROM audit_events " +
-  'WHERE partition = ? AND seq IS NOT NULL ORDER BY seq DESC LIMIT 1'
-const LAST_BLOCK = 'SELECT last_seq AS seq, hash FROM audit_blocks ORDER BY first_seq DESC LIMIT 1'
-const KNOWN = 'SELECT id FROM audit_events WHERE id IN (SELECT value ->> 0 FROM json_each(?))'
-const FORGOTTEN =
-  'SELECT salt, caller_digest, name_digest, ordered_ms, tenant FROM audit_erasures ' +
-  'WHERE salt IS NOT NULL'
-// If another consumer moved the head, `seq` becomes NULL. Its column does not accept NULL, so the
-// whole transaction fails.
-const MOVE =
-  'UPDATE audit_heads SET seq = CASE WHEN seq = ?2 AND hash = ?3 THEN ?4 END, hash = ?5, ' +
-  'sealed_seq = ?6, sealed_ms = ?7 WHERE partition = ?1'
-const SEAL =
-  'INSERT INTO audit_checkpoints (partition, seq, kind, hash, time_ms, signature) ' +
-  'VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING'
+const HEAD = sql`SELECT seq, hash, sealed_seq, sealed_ms FROM audit_heads WHERE partition = ${PARTITION}`
+const LAST = sql`SELECT seq, coalesce(hash, '') AS hash FROM audit_events
+  WHERE partition = ${PARTITION} AND seq IS NOT NULL ORDER BY seq DESC LIMIT 1`
+const LAST_BLOCK = sql`SELECT last_seq AS seq, hash FROM audit_blocks ORDER BY first_seq DESC LIMIT 1`
+const FORGOTTEN = sql`SELECT salt, caller_digest, name_digest, ordered_ms, tenant FROM audit_erasures
+  WHERE salt IS NOT NULL`
+const begin = (nowMs: number): Sql =>
+  sql`INSERT INTO audit_heads (partition, seq, hash, sealed_seq, sealed_ms)
+    VALUES (${PARTITION}, ${GENESIS.seq}, ${GENESIS.hash}, 0, ${nowMs}) ON CONFLICT DO NOTHING`
 
 /** A row of `audit_heads`. */
 interface HeadRow extends ChainPlace {
@@ -68,11 +58,11 @@ interface HeadRow extends ChainPlace {
  * Appends events in their order, all or none, and seals the chain when a checkpoint is due. Skips
  * events with an id that exists already, so a repeated delivery has no effect. If another consumer
  * appends at the same time, this one appends after its rows, so the chain never forks. Removes
- * personal data of persons who were erased before the event arrived. Returns the number of statements. Rejects with D1's
- * error.
+ * personal data of persons who were erased before the event arrived. Returns the number of statements. Rejects with
+ * the error of the database.
  */
 export async function insertAuditEvents(
-  db: AuditDatabase,
+  db: ConsumerDatabase,
   events: readonly AuditEvent[],
   options: AppendOptions,
 ): Promise<number> {
@@ -86,42 +76,38 @@ export async function insertAuditEvents(
       return made.statements
     } catch (error) {
       const isSpent = made.statements + (made.statements - before) > maxStatements
-      if (!isOvertaken(error) || attempt === MAX_ATTEMPTS || isSpent) throw error
+      // Another consumer was faster.
+      if (!isFault(error, 'constraint') || attempt === MAX_ATTEMPTS || isSpent) throw error
       await sleep(RETRY_MS * attempt * Math.random())
     }
   }
 }
 
-/** Reports whether a D1 error means that another consumer was faster. */
-const isOvertaken = (error: unknown): boolean =>
-  error instanceof Error && /constraint failed/i.test(error.message)
-
 async function append(
-  db: AuditDatabase,
+  db: ConsumerDatabase,
   events: ReadonlyMap<string, AuditEvent>,
   options: AppendOptions,
   made: { statements: number },
 ): Promise<void> {
   const { seal, nowMs } = options
-  const run = (statements: AuditStatement[]) => {
+  const run = (statements: readonly Sql[]) => {
     made.statements += statements.length
-    return within(db.batch(statements))
+    return within(db.run(statements))
   }
   const [heads, lastRows, lastBlocks, rows, forgotten, hours, ...blocks] = await run([
-    db.prepare(HEAD).bind(PARTITION),
-    db.prepare(LAST).bind(PARTITION),
-    db.prepare(LAST_BLOCK),
-    db.prepare(KNOWN).bind(JSON.stringify([...events.keys()].map((id) => [id]))),
-    db.prepare(FORGOTTEN),
+    HEAD,
+    LAST,
+    LAST_BLOCK,
+    sql`SELECT id FROM audit_events WHERE ${db.dialect.isAmong('id', [...events.keys()])}`,
+    FORGOTTEN,
     findHours(db, [...events.values()]),
-    ...idsAround(db, [...events.values()]),
+    ...idsAround([...events.values()]),
   ])
-  const stored = heads?.results[0] as HeadRow | undefined
+  const stored = heads?.rows[0] as HeadRow | undefined
   const head = stored ?? { ...GENESIS, sealed_seq: 0, sealed_ms: nowMs }
-  const begin = db.prepare(BEGIN).bind(PARTITION, GENESIS.seq, GENESIS.hash, nowMs)
-  const persons = (forgotten?.results ?? []) as Forgotten[]
-  const rowIds = ((rows?.results ?? []) as { id: string }[]).map(({ id }) => id)
-  const knownIds = new Set([...rowIds, ...blocks.flatMap(({ results }) => idsOfBlocks(results))])
+  const persons = (forgotten?.rows ?? []) as Forgotten[]
+  const rowIds = ((rows?.rows ?? []) as { id: string }[]).map(({ id }) => id)
+  const knownIds = new Set([...rowIds, ...blocks.flatMap((found) => idsOfBlocks(found.rows))])
   const fresh = [...events.values()].filter(
     ({ id }) => !knownIds.has(id) && !knownIds.has(id.toLowerCase()),
   )
@@ -130,7 +116,7 @@ async function append(
       ? fresh
       : await Promise.all(fresh.map((event) => forgettingLate(event, persons)))
   // Appends to the last row or block, even if the stored head was set back.
-  const lasts = [lastRows, lastBlocks].map((found) => found?.results[0] as ChainPlace | undefined)
+  const lasts = [lastRows, lastBlocks].map((found) => found?.rows[0] as ChainPlace | undefined)
   const last = lasts.reduce<ChainPlace>(
     (most, one) => (one !== undefined && one.seq > most.seq ? one : most),
     head,
@@ -140,28 +126,28 @@ async function append(
   const checkpoint = isSealDue(head, end.seq, nowMs) ? await seal('sealed', end, nowMs) : undefined
   if (fresh.length === 0 && checkpoint === undefined && stored !== undefined) return
   await run([
-    ...(stored === undefined ? [begin] : []),
-    moveHead(db, head, end, checkpoint),
+    ...(stored === undefined ? [begin(nowMs)] : []),
+    moveHead(head, end, checkpoint),
     ...chained.statements,
-    ...keepHours(db, hoursIn(hours?.results ?? []), last.seq + 1, left),
-    ...(checkpoint === undefined ? [] : [keepCheckpoint(db, checkpoint)]),
+    ...keepHours(hoursIn(hours?.rows ?? []), last.seq + 1, left),
+    ...(checkpoint === undefined ? [] : [keepCheckpoint(checkpoint)]),
   ])
 }
 
 interface Chained {
   readonly head: ChainPlace
-  readonly statements: readonly AuditStatement[]
+  readonly statements: readonly Sql[]
 }
 
 async function blocksBehind(
-  db: AuditDatabase,
+  db: ConsumerDatabase,
   place: ChainPlace,
   events: readonly AuditEvent[],
   { digest }: AppendOptions,
 ): Promise<Chained> {
   const groups = intoBlocks(events)
   const { head, blocks } = await chainBlocks(place, groups, digest)
-  const statements: AuditStatement[] = []
+  const statements: Sql[] = []
   for (const [index, block] of blocks.entries())
     statements.push(...(await insertBlock(db, block, groups[index]?.events ?? [])))
   return { head, statements }
@@ -173,21 +159,20 @@ function isSealDue({ sealed_seq, sealed_ms }: HeadRow, seq: number, nowMs: numbe
   return unsealed >= EVENTS_PER_CHECKPOINT || nowMs - sealed_ms >= CHECKPOINT_INTERVAL_MS
 }
 
-/** Builds the statement that moves the head. It fails with its transaction if `head` has moved. */
-function moveHead(
-  db: AuditDatabase,
-  head: HeadRow,
-  to: ChainPlace,
-  checkpoint: Checkpoint | undefined,
-): AuditStatement {
+/** Returns the statement that moves the head. It fails with its transaction if `head` has moved. */
+function moveHead(head: HeadRow, to: ChainPlace, checkpoint: Checkpoint | undefined): Sql {
   const sealedSeq = checkpoint?.seq ?? head.sealed_seq
   const sealedMs = checkpoint?.time_ms ?? head.sealed_ms
-  const values = [PARTITION, head.seq, head.hash, to.seq, to.hash, sealedSeq, sealedMs]
-  return db.prepare(MOVE).bind(...values)
+  // If another consumer moved the head, `seq` becomes NULL. Its column does not accept NULL, so the
+  // whole transaction fails.
+  return sql`UPDATE audit_heads SET
+    seq = CASE WHEN seq = ${head.seq} AND hash = ${head.hash} THEN ${to.seq} END,
+    hash = ${to.hash}, sealed_seq = ${sealedSeq}, sealed_ms = ${sealedMs} WHERE partition = ${PARTITION}`
 }
 
-/** Builds the statement that stores a checkpoint. */
-export function keepCheckpoint(db: AuditDatabase, checkpoint: Checkpoint): AuditStatement {
+/** Returns the statement that stores a checkpoint. */
+export function keepCheckpoint(checkpoint: Checkpoint): Sql {
   const { partition, seq, kind, hash, time_ms, signature } = checkpoint
-  return db.prepare(SEAL).bind(partition, seq, kind, hash, time_ms, signature)
+  return sql`INSERT INTO audit_checkpoints (partition, seq, kind, hash, time_ms, signature)
+    VALUES (${partition}, ${seq}, ${kind}, ${hash}, ${time_ms}, ${signature}) ON CONFLICT DO NOTHING`
 }

@@ -1,12 +1,13 @@
-/** Queries the audit trail in D1, page by page. */
+/** Queries the audit trail, page by page. */
 
 import { requestStart } from '../blocks/search-columns.ts'
 import type { AuditLog, AuditPage, AuditQuery, TenantOfIssuers } from '../log.ts'
 import { STREAM_ENDED } from '../reason.ts'
 import { type AuditRow, eventOfRow } from './audit-row.ts'
 import { type BlockEventsFound, type BlockSearch, searchBlocks } from './block-search.ts'
-import type { AuditDatabase } from './database.ts'
+import { rowsOf, type TrailDatabase } from './database.ts'
 import { withinQuery } from './schema.ts'
+import { contains, joined, listed, type Sql, sql, text } from './statement.ts'
 
 /**
  * A request id contains the start time of the request (RFC 9562 section 5.7), and the event has the
@@ -34,22 +35,18 @@ const EQUAL = [
   ['key', 'api_key'],
 ] as const satisfies readonly (readonly [keyof AuditQuery, keyof AuditRow])[]
 
-/** Creates an {@link AuditLog} over a D1 database. Fails as {@link withinQuery} does. */
-export function createAuditLog(db: AuditDatabase): AuditLog {
-  async function rowsOf({ sql, values }: Bound): Promise<readonly AuditRow[]> {
-    return withinQuery(async () => {
-      const statement = db.prepare(sql).bind(...values)
-      return (await statement.all<AuditRow>()).results
-    }, [])
-  }
+/** Creates an {@link AuditLog} over a database. Fails as {@link withinQuery} does. */
+export function createAuditLog(db: TrailDatabase): AuditLog {
+  const find = (statement: Sql): Promise<readonly AuditRow[]> =>
+    withinQuery(() => rowsOf<AuditRow>(db, statement), [])
 
   /** Returns the rows of one request, newest first. Reads little more than the time that it took. */
   async function rowsOfRequest(selection: Selection, limit: number): Promise<readonly AuditRow[]> {
     for (const window of WINDOWS) {
-      const first = await rowsOf(pageSelection(within(selection, window), limit))
+      const first = await find(pageSelection(within(selection, window), limit))
       if (first.length === 0) continue
       // An index finds the events that may follow, at any time later.
-      const later = await rowsOf(laterOf(selection))
+      const later = await find(laterOf(selection))
       const ids = new Set(first.map(({ id }) => id))
       return [...later.filter(({ id }) => !ids.has(id)), ...first]
     }
@@ -69,7 +66,7 @@ export function createAuditLog(db: AuditDatabase): AuditLog {
         return { events: found.events.slice(0, query.limit) }
       const rows = isOneRequest
         ? await rowsOfRequest(selection, query.limit)
-        : await rowsOf(pageSelection(selection, query.limit))
+        : await find(pageSelection(selection, query.limit))
       return pageOf(rows, found, query.limit)
     },
   }
@@ -97,27 +94,18 @@ function blockSearchOf(query: AuditQuery, within: TenantOfIssuers | undefined): 
   }
 }
 
-/** Conditions in SQL, and their values. */
 interface Selection {
-  readonly conditions: readonly string[]
-  readonly values: readonly (string | number)[]
+  readonly conditions: readonly Sql[]
   /** When the request began that the query names. */
   readonly startedMs: number
 }
 
-interface Bound extends Pick<Selection, 'values'> {
-  readonly sql: string
-}
+const NEWEST_FIRST = text('ORDER BY time_ms DESC, id DESC')
 
-const SELECT = 'SELECT * FROM audit_events'
-
-function pageSelection({ conditions, values }: Selection, limit: number) {
-  const filter = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
-  return {
-    sql: `${SELECT}${filter} ORDER BY time_ms DESC, id DESC LIMIT ?`,
-    // One row more than the page shows whether a next page exists.
-    values: [...values, limit + 1],
-  }
+function pageSelection({ conditions }: Selection, limit: number): Sql {
+  const filter = conditions.length === 0 ? text('') : sql` WHERE ${joined(conditions, ' AND ')}`
+  // One row more than the page shows whether a next page exists.
+  return sql`SELECT * FROM audit_events${filter} ${NEWEST_FIRST} LIMIT ${limit + 1}`
 }
 
 /** When the events of a request are recorded, after its begin: where they usually are first. */
@@ -128,78 +116,68 @@ const WINDOWS = [
 ] as const
 
 function within(selection: Selection, [fromMs, toMs]: (typeof WINDOWS)[number]): Selection {
-  const { conditions, values, startedMs } = selection
-  return {
-    startedMs,
-    conditions: [...conditions, 'time_ms >= ?', 'time_ms < ?'],
-    values: [...values, startedMs + fromMs, startedMs + toMs],
-  }
+  const { conditions, startedMs } = selection
+  const period = sql`time_ms >= ${startedMs + fromMs} AND time_ms < ${startedMs + toMs}`
+  return { startedMs, conditions: [...conditions, period] }
 }
 
 /** The reasons of events that follow another event with the same request id. */
 const FOLLOWING = [STREAM_ENDED, 'audit_erased:']
 
 // The sign leaves the index of reasons as the only one.
-function laterOf({ conditions, values, startedMs }: Selection) {
-  const ranges = FOLLOWING.map(() => '(reason >= ? AND reason < ?)').join(' OR ')
-  const filter = [...conditions, `(${ranges})`, '+time_ms >= ?', '+time_ms < ?'].join(' AND ')
-  const reasons = FOLLOWING.flatMap((reason) => [reason, `${reason.slice(0, -1)};`])
-  return {
-    sql: `${SELECT} WHERE ${filter} ORDER BY time_ms DESC, id DESC LIMIT ${MAX_FOLLOWING}`,
-    values: [...values, ...reasons, startedMs - MAX_CLOCK_STEP_MS, startedMs + MAX_REQUEST_MS],
-  }
+function laterOf({ conditions, startedMs }: Selection): Sql {
+  const ranges = FOLLOWING.map(
+    (reason) => sql`(reason >= ${reason} AND reason < ${`${reason.slice(0, -1)};`})`,
+  )
+  const [from, to] = [startedMs - MAX_CLOCK_STEP_MS, startedMs + MAX_REQUEST_MS]
+  return sql`SELECT * FROM audit_events WHERE ${joined([...conditions, sql`(${joined(ranges, ' OR ')})`], ' AND ')}
+    AND +time_ms >= ${from} AND +time_ms < ${to} ${NEWEST_FIRST} LIMIT ${MAX_FOLLOWING}`
 }
 
 function selectionOf(query: AuditQuery, within: TenantOfIssuers | undefined): Selection {
-  const conditions: string[] = []
-  const values: (string | number)[] = []
-  function where(condition: string, ...bound: (string | number)[]) {
-    conditions.push(condition)
-    values.push(...bound)
-  }
+  const conditions: Sql[] = []
+  const where = (texts: TemplateStringsArray, ...parts: Sql['parts']) =>
+    void conditions.push(sql(texts, ...parts))
   for (const [name, column] of EQUAL) {
     const value = query[name]
-    if (value !== undefined) where(`${column} = ?`, value)
+    if (value !== undefined) where`${text(column)} = ${value}`
   }
-  if (within !== undefined) {
-    const { tenant, issuers } = within
-    where('tenant = ?', tenant)
-    where(`issuer IN (${issuers.map(() => '?').join(', ')})`, ...issuers)
-  }
-  if (query.reason !== undefined) where(...matching(query.reason))
+  if (within !== undefined)
+    where`tenant = ${within.tenant} AND issuer IN (${listed(within.issuers)})`
+  if (query.reason !== undefined) conditions.push(matching(query.reason))
   if (query.observed !== undefined) {
-    const bound = listedAs(query.observed)
-    const conditions = bound.map(() => 'instr(observed, ?) > 0')
-    where(`(${conditions.join(' OR ')})`, ...bound)
+    const elements = listedAs(query.observed).map((one) => sql`${contains(text('observed'), one)}`)
+    where`(${joined(elements, ' OR ')})`
   }
-  if (query.tool !== undefined) where('instr(call, ?) > 0', `"name":${JSON.stringify(query.tool)}`)
+  if (query.tool !== undefined)
+    where`${contains(text('call'), `"name":${JSON.stringify(query.tool)}`)}`
   if (query.change !== undefined) {
     const action = JSON.stringify(query.change)
     const isWhole = query.change.includes('.')
-    where('instr(change, ?) > 0', `"action":${isWhole ? action : `${action.slice(0, -1)}.`}`)
+    const member = `"action":${isWhole ? action : `${action.slice(0, -1)}.`}`
+    where`${contains(text('change'), member)}`
   }
   const startedMs = requestStart(query.requestId ?? '')
   if (query.requestId !== undefined) {
-    where('request_id = ?', query.requestId)
-    if (query.cursor !== undefined) {
-      where('time_ms >= ?', startedMs - MAX_CLOCK_STEP_MS)
-      where('time_ms < ?', startedMs + MAX_REQUEST_MS)
-    }
+    where`request_id = ${query.requestId}`
+    if (query.cursor !== undefined)
+      where`time_ms >= ${startedMs - MAX_CLOCK_STEP_MS} AND time_ms < ${startedMs + MAX_REQUEST_MS}`
   }
-  if (query.since !== undefined) where('time_ms >= ?', Date.parse(query.since))
-  if (query.until !== undefined) where('time_ms < ?', Date.parse(query.until))
+  if (query.since !== undefined) where`time_ms >= ${Date.parse(query.since)}`
+  if (query.until !== undefined) where`time_ms < ${Date.parse(query.until)}`
   if (query.cursor !== undefined) {
     const dot = query.cursor.indexOf('.')
-    where('(time_ms, id) < (?, ?)', Number(query.cursor.slice(0, dot)), query.cursor.slice(dot + 1))
+    const [ms, id] = [Number(query.cursor.slice(0, dot)), query.cursor.slice(dot + 1)]
+    where`(time_ms, id) < (${ms}, ${id})`
   }
-  return { conditions, values, startedMs }
+  return { conditions, startedMs }
 }
 
-/** Returns an SQL condition and its values. A reason without `:` matches every detail. */
-function matching(reason: string): [condition: string, ...bound: string[]] {
-  if (reason.includes(':')) return ['reason = ?', reason]
+/** Returns a condition. A reason without `:` matches every detail. */
+function matching(reason: string): Sql {
+  if (reason.includes(':')) return sql`reason = ${reason}`
   // `;` follows `:` in ASCII, so the range contains every `code:detail` and can use an index.
-  return ['(reason = ? OR (reason >= ? AND reason < ?))', reason, `${reason}:`, `${reason};`]
+  return sql`(reason = ${reason} OR (reason >= ${`${reason}:`} AND reason < ${`${reason};`}))`
 }
 
 /** Returns how a JSON list contains the reason: as an element, or, without `:`, before a detail. */

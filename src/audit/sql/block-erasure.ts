@@ -4,10 +4,11 @@ import { eraseLines } from '../blocks/erasing.ts'
 import { term } from '../blocks/terms.ts'
 import { PERSONAL_ACTIONS, TUPLE_ACTIONS } from '../erasure.ts'
 import { BLOCK_COLUMNS, type BlockRow, blockOf, replaceBlock } from './block-rows.ts'
-import type { AuditDatabase } from './database.ts'
+import { type ConsumerDatabase, rowsOf } from './database.ts'
 import type { ErasureRow } from './erasure-orders.ts'
 import { mayContain } from './filter-condition.ts'
 import { within } from './schema.ts'
+import { joined, sql } from './statement.ts'
 
 /** In one run. The next run continues. */
 const MAX_BLOCKS = 200
@@ -17,33 +18,37 @@ const BLOCKS_PER_READ = 10
 const WITH_CHANGES = [...PERSONAL_ACTIONS, TUPLE_ACTIONS].map((action) =>
   term('change', action.slice(0, -1)),
 )
-const PROGRESS =
-  'UPDATE audit_erasures SET block_seq = ?1, block_rows = block_rows + ?2 WHERE id = ?3 AND block_seq < ?1'
 
 /** Returns false if blocks remain for the next run. */
 export async function eraseBlocks(
-  db: AuditDatabase,
+  db: ConsumerDatabase,
   erasure: ErasureRow,
   { digest }: { readonly digest?: Digest | undefined },
 ): Promise<boolean> {
   const { id, subject, ordered_ms } = erasure
-  const candidates = [term('subject', subject ?? ''), ...WITH_CHANGES]
-  const next = db.prepare(
-    `SELECT ${BLOCK_COLUMNS} FROM audit_blocks WHERE first_seq > ? AND min_ms <= ? AND ` +
-      `(${candidates.map((one) => `(${mayContain(db, one)})`).join(' OR ')}) ORDER BY first_seq LIMIT ${BLOCKS_PER_READ}`,
+  const candidates = joined(
+    [term('subject', subject ?? ''), ...WITH_CHANGES].map(mayContain),
+    ' OR ',
   )
   let after = erasure.block_seq ?? 0
   for (let read = 0; read < MAX_BLOCKS; read += BLOCKS_PER_READ) {
-    const { results } = await within(next.bind(after, ordered_ms).all<BlockRow>())
-    for (const row of results) {
+    const rows = await within(
+      rowsOf<BlockRow>(
+        db,
+        sql`SELECT ${BLOCK_COLUMNS} FROM audit_blocks WHERE first_seq > ${after} AND min_ms <= ${ordered_ms}
+          AND (${candidates}) ORDER BY first_seq LIMIT ${BLOCKS_PER_READ}`,
+      ),
+    )
+    for (const row of rows) {
       const block = await blockOf(db, row)
       const { lines, erased, isChanged } = await eraseLines(block.lines, erasure, digest)
-      const progress = db.prepare(PROGRESS).bind(row.first_seq, erased, id)
+      const progress = sql`UPDATE audit_erasures SET block_seq = ${row.first_seq},
+        block_rows = block_rows + ${erased} WHERE id = ${id} AND block_seq < ${row.first_seq}`
       const statements = isChanged ? await replaceBlock(db, row, lines) : []
-      await within(db.batch([...statements, progress]))
+      await within(db.run([...statements, progress]))
       after = row.first_seq
     }
-    if (results.length < BLOCKS_PER_READ) return true
+    if (rows.length < BLOCKS_PER_READ) return true
   }
   return false
 }

@@ -5,9 +5,10 @@ import { term } from '../blocks/terms.ts'
 import type { AuditEvent } from '../event.ts'
 import type { AuditQuery, TenantOfIssuers } from '../log.ts'
 import { linesOf, textOf } from './block-rows.ts'
-import type { AuditDatabase, Bytes } from './database.ts'
+import { firstOf, rowsOf, type TrailDatabase } from './database.ts'
 import { mayContain } from './filter-condition.ts'
 import { isMissing } from './schema.ts'
+import { joined, type Sql, sql, text } from './statement.ts'
 
 /** Events and blocks that one query reads, at most. A page is shorter, and has a cursor, if more are left. */
 const MAX_EVENTS = 12_500
@@ -55,7 +56,7 @@ interface FoundBlock {
   readonly first_seq: number
   readonly last_seq: number
   readonly max_ms: number
-  readonly events: Bytes
+  readonly events: Uint8Array
 }
 
 /**
@@ -63,7 +64,7 @@ interface FoundBlock {
  * next page makes progress. Rejects with the error of the database, and if too many blocks overlap.
  */
 export async function searchBlocks(
-  db: AuditDatabase,
+  db: TrailDatabase,
   search: BlockSearch,
 ): Promise<BlockEventsFound> {
   const { query, within, period, before, limit } = search
@@ -77,17 +78,13 @@ export async function searchBlocks(
   let [eventsRead, blocksRead] = [0, 0]
   for (;;) {
     const size = last === undefined ? FIRST_READ : BLOCKS_PER_READ
-    const { sql, values } = nextBlocks(extent, last, size)
-    const { results } = await db
-      .prepare(sql)
-      .bind(...values)
-      .all<FoundBlock>()
+    const results = await rowsOf<FoundBlock>(db, nextBlocks(extent, last, size))
     const found = [...events]
     for (const row of results) {
       eventsRead += row.last_seq - row.first_seq + 1
-      const text = await textOf(db, row)
-      if (!needles.every((needle) => text.includes(needle))) continue
-      for (const line of linesOf(text))
+      const lines = await textOf(db, row)
+      if (!needles.every((needle) => lines.includes(needle))) continue
+      for (const line of linesOf(lines))
         if (needles.every((needle) => line.includes(needle))) {
           const event = eventOfLine(line)
           if (isWanted(event)) found.push(event)
@@ -107,62 +104,58 @@ export async function searchBlocks(
   }
 }
 
-/** The blocks that a search may read, and their values. */
+/** The blocks that a search may read. */
 interface Extent {
-  readonly condition: string
-  readonly values: readonly number[]
+  readonly condition: Sql
   /** The latest time of the blocks before them, whose filters the search does not read. */
   readonly unreadMs: number
 }
 
-const NEWEST_FIRST = 'ORDER BY max_ms DESC, first_seq DESC'
+const NEWEST_FIRST = text('ORDER BY max_ms DESC, first_seq DESC')
 
 /** Returns the newest blocks that may contain all terms. */
 async function extentOf(
-  db: AuditDatabase,
+  db: TrailDatabase,
   { startedMs }: BlockSearch,
   { sinceMs, lastMs }: { readonly sinceMs: number; readonly lastMs: number },
   terms: readonly string[],
 ): Promise<Extent> {
-  const times = 'max_ms >= ? AND max_ms <= ? AND min_ms <= ?'
-  const bounds = [lastMs + MAX_SPAN_MS, lastMs]
-  async function beyond(condition: string, values: readonly number[]): Promise<Extent> {
-    const all = [sinceMs, ...bounds, ...values]
-    const unreadMs = await db
-      .prepare(
-        `SELECT max_ms FROM audit_blocks WHERE ${times}${condition} ${NEWEST_FIRST} LIMIT 1 OFFSET ${MAX_FILTERS}`,
+  async function beyond(...conditions: readonly Sql[]): Promise<Extent> {
+    const since = (ms: number) =>
+      joined(
+        [
+          sql`max_ms >= ${ms} AND max_ms <= ${lastMs + MAX_SPAN_MS} AND min_ms <= ${lastMs}`,
+          ...conditions,
+        ],
+        ' AND ',
       )
-      .bind(...all)
-      .first<number>('max_ms')
-    const filters = terms.map((one) => ` AND ${mayContain(db, one)}`).join('')
+    const unread = await firstOf<{ readonly max_ms: number }>(
+      db,
+      sql`SELECT max_ms FROM audit_blocks WHERE ${since(sinceMs)} ${NEWEST_FIRST} LIMIT 1 OFFSET ${MAX_FILTERS}`,
+    )
     return {
-      condition: times + condition + filters,
-      values: unreadMs === null ? all : [unreadMs, ...bounds, ...values],
-      unreadMs: unreadMs ?? Number.NEGATIVE_INFINITY,
+      condition: joined([since(unread?.max_ms ?? sinceMs), ...terms.map(mayContain)], ' AND '),
+      unreadMs: unread?.max_ms ?? Number.NEGATIVE_INFINITY,
     }
   }
-  if (startedMs === undefined) return beyond('', [])
+  if (startedMs === undefined) return beyond()
   try {
-    return await beyond(' AND (start_ms IS NULL OR start_ms <= ?)', [startedMs])
+    return await beyond(sql`(start_ms IS NULL OR start_ms <= ${startedMs})`)
   } catch (error) {
     // The consumer has not migrated the database yet.
-    if (isMissing(error)) return beyond('', [])
+    if (isMissing(error)) return beyond()
     throw error
   }
 }
 
 /** Returns the query of the next blocks of a search. */
-function nextBlocks({ condition, values }: Extent, last: FoundBlock | undefined, size: number) {
-  const [further, place] =
+function nextBlocks({ condition }: Extent, last: FoundBlock | undefined, size: number): Sql {
+  const further =
     last === undefined
-      ? ['', []]
-      : [' AND (max_ms, first_seq) < (?, ?)', [last.max_ms, last.first_seq]]
-  return {
-    sql:
-      'SELECT first_seq, last_seq, max_ms, events FROM audit_blocks ' +
-      `WHERE ${condition}${further} ${NEWEST_FIRST} LIMIT ${size}`,
-    values: [...values, ...place],
-  }
+      ? text('')
+      : sql` AND (max_ms, first_seq) < (${last.max_ms}, ${last.first_seq})`
+  return sql`SELECT first_seq, last_seq, max_ms, events FROM audit_blocks
+    WHERE ${condition}${further} ${NEWEST_FIRST} LIMIT ${size}`
 }
 
 const newestFirst = (events: readonly AuditEvent[]): readonly AuditEvent[] =>

@@ -1,57 +1,75 @@
-import type { Compression } from '../blocks/compression.ts'
-import type { Dialect } from './dialect.ts'
-
 /**
- * The part of a D1 binding that is used. The types of `@cloudflare/workers-types` would have to be
- * installed by every consumer of the package.
+ * The one port of this folder to a database. Those of D1 are in `d1`; those of SQLite and PostgreSQL are in
+ * `runtimes/node/audit`.
  */
-export interface AuditDatabase {
-  prepare(sql: string): AuditStatement
-  /** Runs the statements in one transaction. */
-  batch<Row = unknown>(statements: AuditStatement[]): Promise<StatementResult<Row>[]>
+import type { Compression } from '../blocks/compression.ts'
+import type { Dialect, StoringDialect } from './dialect.ts'
+import type { Sql } from './statement.ts'
+
+export interface Result {
+  readonly rows: readonly unknown[]
+  /** Rows that the statement has changed. 0 for a query. */
+  readonly changes: number
+}
+
+/** A database that can be queried. */
+export interface TrailDatabase {
+  readonly dialect: Dialect
+  /** Compresses the events of blocks. */
+  readonly compression: Compression
   /**
-   * Returns a statement that inserts rows, the fastest way that the database has. A binding of D1 does not
-   * have it: there, one statement parses the rows from JSON.
+   * Runs the statements in one transaction, and returns a result for each. Rejects with a {@link DatabaseError}, or with
+   * another error of the database; then no statement has an effect.
    */
-  insertion?(rows: RowInsert): AuditStatement
+  run(statements: readonly Sql[]): Promise<readonly Result[]>
+}
+
+/** The database of a consumer, which stores events. */
+export interface ConsumerDatabase extends TrailDatabase {
+  readonly dialect: StoringDialect
+  /** Runs statements that change the schema in one transaction, while no other process does. */
+  migrate(statements: readonly Sql[]): Promise<void>
   /**
    * Removes from the files what statements have deleted or replaced. Returns false if another process
-   * uses it at the moment. A binding of D1 does not have it.
+   * uses it at the moment. Undefined: the program cannot do it there.
    */
   scrub?(): Promise<boolean>
-  /** Default: that of D1 and SQLite. */
-  readonly dialect?: Dialect
-  /** Compresses blocks. Default: that of Web Streams. */
-  readonly compression?: Compression
 }
 
-export type Value = string | number | null
+/** `missing`: a table or a column. `duplicate`: a column that is to be added. */
+export type Fault = 'missing' | 'duplicate' | 'constraint'
 
-/** A BLOB as a database returns it: D1 has a list of numbers. */
-export type Bytes = Uint8Array | readonly number[]
-
-export const bytesOf = (value: Bytes): Uint8Array =>
-  value instanceof Uint8Array ? value : Uint8Array.from(value)
-
-/** Rows to insert. A place or an id that is taken fails the transaction. */
-export interface RowInsert {
-  readonly table: string
-  readonly columns: readonly string[]
-  /** The columns that are integers. The others are text. */
-  readonly integers: ReadonlySet<string>
-  /** Values in the order of the columns. */
-  readonly rows: readonly (readonly Value[])[]
+const MESSAGES: Readonly<Record<Fault, string>> = {
+  missing: 'a table or a column is missing',
+  duplicate: 'a column exists already',
+  constraint: 'a constraint failed',
 }
 
-export interface AuditStatement {
-  bind(...values: unknown[]): AuditStatement
-  first<Value = unknown>(column: string): Promise<Value | null>
-  first<Row = Record<string, unknown>>(): Promise<Row | null>
-  run<Row = Record<string, unknown>>(): Promise<StatementResult<Row>>
-  all<Row = Record<string, unknown>>(): Promise<StatementResult<Row>>
+/** An error of the database that the trail expects. */
+export class DatabaseError extends Error {
+  override readonly name = 'DatabaseError'
+  readonly fault: Fault
+  constructor(fault: Fault, options?: ErrorOptions) {
+    super(MESSAGES[fault], options)
+    this.fault = fault
+  }
 }
 
-export interface StatementResult<Row = unknown> {
-  readonly results: Row[]
-  readonly meta: { readonly changes: number }
+export const isFault = (error: unknown, fault: Fault): boolean =>
+  error instanceof DatabaseError && error.fault === fault
+
+/** Runs one statement, and returns its rows. */
+export async function rowsOf<Row>(db: TrailDatabase, statement: Sql): Promise<readonly Row[]> {
+  const [result] = await db.run([statement])
+  return (result?.rows ?? []) as readonly Row[]
+}
+
+/** Runs one statement, and returns its first row. */
+export const firstOf = async <Row>(db: TrailDatabase, statement: Sql): Promise<Row | undefined> =>
+  (await rowsOf<Row>(db, statement))[0]
+
+/** Runs one statement, and returns how many rows it has changed. */
+export async function changesOf(db: TrailDatabase, statement: Sql): Promise<number> {
+  const [result] = await db.run([statement])
+  return result?.changes ?? 0
 }

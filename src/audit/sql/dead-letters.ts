@@ -1,14 +1,7 @@
-/** Dead letters of the queue in D1: messages that are no events. */
+/** Dead letters of the queue in the database: messages that are no events. */
 import { storable } from './audit-row.ts'
-import type { AuditDatabase } from './database.ts'
+import type { ConsumerDatabase } from './database.ts'
 import { within } from './schema.ts'
-
-// One query, because an invocation may make only 50 on the free plan, with one parameter: a JSON
-// array of rows. Without WHERE, SQLite parses ON CONFLICT as the ON of a join.
-const INSERT =
-  'INSERT INTO dead_letters (message_id, received_ms, body) ' +
-  'SELECT value ->> 0, CAST(value ->> 1 AS BIGINT), value ->> 2 FROM json_each(?) WHERE true ' +
-  'ON CONFLICT DO NOTHING'
 
 export interface DeadLetter {
   readonly id: string
@@ -16,9 +9,9 @@ export interface DeadLetter {
   readonly body: unknown
 }
 
-/** Stores messages, all or none. Skips those that exist already. Rejects with D1's error. */
+/** Stores messages, all or none. Skips those that exist already. Rejects with the error of the database. */
 export async function keepDeadLetters(
-  db: AuditDatabase,
+  db: ConsumerDatabase,
   messages: readonly DeadLetter[],
 ): Promise<void> {
   if (messages.length === 0) return
@@ -27,7 +20,14 @@ export async function keepDeadLetters(
     timestamp.getTime(),
     storable(textOf(body)),
   ])
-  await within(db.prepare(INSERT).bind(JSON.stringify(rows)).run())
+  const statements = db.dialect.insert({
+    table: 'dead_letters',
+    columns: ['message_id', 'received_ms', 'body'],
+    integers: new Set(['received_ms']),
+    rows,
+    skipsKnown: true,
+  })
+  await within(db.run(statements))
 }
 
 function textOf(body: unknown): string {

@@ -1,4 +1,21 @@
-/** What differs between the databases in the statements of this folder. */
+/** What statements consist of, and what the databases of the audit trail write differently. */
+
+export type Value = string | number | Uint8Array | null
+
+/** A value whose type its own type does not show, such as an array. */
+export interface Typed {
+  readonly type: string
+  readonly value: unknown
+}
+
+/** SQL that each database writes in its own way. */
+export type InDialect = (dialect: Dialect) => Sql
+
+/** A statement, or a part of one: text around values and other parts. */
+export interface Sql {
+  readonly texts: readonly string[]
+  readonly parts: readonly (Value | Typed | Sql | InDialect)[]
+}
 
 /** A file of a folder of migrations. */
 export interface Migration {
@@ -7,24 +24,38 @@ export interface Migration {
   readonly sql: string
 }
 
-export interface Dialect {
-  /** The column with the place of a row. */
-  readonly rowId: string
-  /** Returns a literal of bytes, which are given in hexadecimal. */
-  bytes(hex: string): string
-  /** Creates the table in which wrangler records migrations. */
-  readonly recordsMigrations: string
-  /** A statement before the ones of a migration, so that one process at a time changes the schema. */
-  readonly lock?: string
-  /** Default: the ones of D1 and SQLite, in the folder `migrations`. */
-  readonly migrations?: readonly Migration[]
+/** Rows to insert. */
+export interface RowInsert {
+  readonly table: string
+  readonly columns: readonly string[]
+  /** The columns that are integers. The others are text. */
+  readonly integers: ReadonlySet<string>
+  /** Values in the order of the columns. */
+  readonly rows: readonly (readonly (string | number | null)[])[]
+  /** Leaves out rows with a key that is taken. Default: such a row fails the transaction. */
+  readonly skipsKnown?: boolean
 }
 
-/** D1 and SQLite. PostgreSQL is in `postgres/`. */
-export const SQLITE: Dialect = {
-  rowId: 'rowid',
-  bytes: (hex) => `X'${hex}'`,
-  recordsMigrations:
-    'CREATE TABLE IF NOT EXISTS d1_migrations (id INTEGER PRIMARY KEY AUTOINCREMENT, ' +
-    'name TEXT UNIQUE, applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL)',
+/** What queries need. */
+export interface Dialect {
+  /** Returns a parameter by its number from 1. `type` is given if that of the value does not show it. */
+  parameter(place: number, value: unknown, type?: string): string
+  contains(whole: Sql, part: Value): Sql
+  /**
+   * Reports whether a column of bytes has a bit. The low three bits of the probe select the bit of a byte, and the
+   * others select the byte, modulo the length.
+   */
+  hasBit(column: string, probe: number): Sql
+}
+
+/** What a consumer needs beside it. */
+export interface StoringDialect extends Dialect {
+  /** The column with the place of a row. */
+  readonly rowId: Sql
+  /** Reports whether a column has one of the values, of which there may be any number. */
+  isAmong(column: string, values: readonly string[]): Sql
+  /** Returns statements that insert the rows. */
+  insert(insert: RowInsert): readonly Sql[]
+  /** Creates the table in which wrangler records migrations. */
+  readonly recordsMigrations: Sql
 }

@@ -1,11 +1,12 @@
-/** Erasure orders in D1. The gateway creates them; the audit Worker carries them out. */
+/** Erasure orders in the database. The gateway creates them; the consumer carries them out. */
 
 import { v7 } from 'uuid'
 import { type AuditErasures, callerDigest, type Erasure, nameDigest } from '../erasure.ts'
 import { newSalt } from '../personal.ts'
 import { storable } from './audit-row.ts'
-import type { AuditDatabase } from './database.ts'
+import { firstOf, type TrailDatabase } from './database.ts'
 import { withinQuery } from './schema.ts'
+import { sql } from './statement.ts'
 
 /** A row of `audit_erasures`. */
 export interface ErasureRow {
@@ -16,11 +17,11 @@ export interface ErasureRow {
   /** Null once the erasure is done, as is `subject`. */
   readonly issuer: string | null
   readonly subject: string | null
-  /** The first row that D1 had when the erasure started; null before. */
+  /** The first row that the database had when the erasure started; null before. */
   readonly first_seq: number | null
   /** The last exported row that was processed. */
   readonly exported_seq: number
-  /** Erased rows: while the erasure runs, only those that D1 no longer has; once done, all. */
+  /** Erased rows: while the erasure runs, only those that the database no longer has; once done, all. */
   readonly rows: number
   readonly done_ms: number | null
   /** The first event of the last block that was processed. Undefined before the migration. */
@@ -31,34 +32,30 @@ export interface ErasureRow {
   readonly owner: string | null
 }
 
-const ORDER =
-  'INSERT INTO audit_erasures (id, end_id, ordered_ms, issuer, subject, salt, caller_digest, ' +
-  'name_digest, tenant, owner, exported_seq, rows) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0)'
-const FIND = 'SELECT * FROM audit_erasures WHERE id = ?'
-
 /** Creates the store of erasure orders. Throws `Unavailable` if no audit Worker has run yet. */
-export function createErasureOrders(db: AuditDatabase, now: () => number): AuditErasures {
+export function createErasureOrders(db: TrailDatabase, now: () => number): AuditErasures {
   return {
     async order(person, owner) {
       const [id, orderedMs, salt] = [v7(), now(), newSalt()]
       // Normalizes the values as the rows of events do.
       const issuer = storable(person.issuer)
       const subject = storable(person.subject)
-      const digests = await Promise.all([
+      const [ofCaller, ofName] = await Promise.all([
         callerDigest(salt, person.issuer, person.subject),
         nameDigest(salt, person.subject),
       ])
       const tenant = person.tenant === undefined ? null : storable(person.tenant)
-      const values = [id, v7(), orderedMs, issuer, subject, salt, ...digests, tenant, owner ?? null]
-      await withinQuery(() => {
-        const statement = db.prepare(ORDER).bind(...values)
-        return statement.run()
-      })
+      const order = sql`INSERT INTO audit_erasures (id, end_id, ordered_ms, issuer, subject, salt,
+          caller_digest, name_digest, tenant, owner, exported_seq, rows)
+        VALUES (${id}, ${v7()}, ${orderedMs}, ${issuer}, ${subject}, ${salt},
+          ${ofCaller}, ${ofName}, ${tenant}, ${owner ?? null}, 0, 0)`
+      await withinQuery(() => db.run([order]))
       return { id, state: 'pending', orderedMs, rows: 0, tenant: person.tenant, owner }
     },
     async find(id) {
-      const row = await withinQuery(() => db.prepare(FIND).bind(id).first<ErasureRow>())
-      return row === null ? undefined : erasureOf(row)
+      const find = sql`SELECT * FROM audit_erasures WHERE id = ${id}`
+      const row = await withinQuery(() => firstOf<ErasureRow>(db, find))
+      return row === undefined ? undefined : erasureOf(row)
     },
   }
 }

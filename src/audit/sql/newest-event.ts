@@ -1,11 +1,12 @@
 /** The time of the newest event in the database. */
 import { withDeadline } from '../../isolate/timers.ts'
-import type { AuditDatabase } from './database.ts'
+import { firstOf, type TrailDatabase } from './database.ts'
 import { isMissing } from './schema.ts'
+import { sql } from './statement.ts'
 
 /** A database of before, which a consumer has not migrated yet. */
-function whenMissing(error: unknown): null {
-  if (isMissing(error)) return null
+function whenMissing(error: unknown): undefined {
+  if (isMissing(error)) return undefined
   throw error
 }
 
@@ -16,15 +17,16 @@ const NEWEST_TIMEOUT_MS = 2_000
  * Returns the time of the newest event, in milliseconds since the epoch. Returns undefined if there
  * is none, or if the database fails: the caller can still report its other values.
  */
-export async function newestEventMs(db: AuditDatabase): Promise<number | undefined> {
+export async function newestEventMs(db: TrailDatabase): Promise<number | undefined> {
   try {
     const newest = Promise.all(
       [
-        'SELECT time_ms FROM audit_events ORDER BY time_ms DESC LIMIT 1',
-        'SELECT max_ms AS time_ms FROM audit_blocks ORDER BY max_ms DESC LIMIT 1',
-      ].map((sql) => db.prepare(sql).first<number>('time_ms').catch(whenMissing)),
+        sql`SELECT time_ms AS ms FROM audit_events ORDER BY time_ms DESC LIMIT 1`,
+        sql`SELECT max_ms AS ms FROM audit_blocks ORDER BY max_ms DESC LIMIT 1`,
+      ].map((statement) => firstOf<{ ms: number }>(db, statement).catch(whenMissing)),
     )
-    const times = (await withDeadline(newest, NEWEST_TIMEOUT_MS)).filter((ms) => ms !== null)
+    const found = await withDeadline(newest, NEWEST_TIMEOUT_MS)
+    const times = found.flatMap((row) => (row === undefined ? [] : [row.ms]))
     return times.length === 0 ? undefined : Math.max(...times)
   } catch {
     return undefined

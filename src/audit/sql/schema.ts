@@ -2,25 +2,21 @@
 
 import { Unavailable } from '../../errors.ts'
 import { DeadlineExceeded, withDeadline } from '../../isolate/timers.ts'
-import type { AuditDatabase } from './database.ts'
-import { type Migration, SQLITE } from './dialect.ts'
-
-const MISSING = /no such table|has no column named|no such column/i
-const DUPLICATE_COLUMN = /duplicate column name/i
-
-const says = (error: unknown, pattern: RegExp): boolean =>
-  error instanceof Error && pattern.test(error.message)
+import { type ConsumerDatabase, isFault, rowsOf } from './database.ts'
+import type { Migration } from './dialect.ts'
+import { listed, type Sql, sql, text } from './statement.ts'
 
 /** Reports whether a database lacks a table or a column. */
-export const isMissing = (error: unknown): boolean => says(error, MISSING)
+export const isMissing = (error: unknown): boolean => isFault(error, 'missing')
 
 /** The schema changes in several calls, because one call makes a bounded number of statements. The next call continues. */
 export class SchemaUnfinished extends Error {
   override readonly name = 'SchemaUnfinished'
 }
 
-const APPLIED = 'SELECT name FROM d1_migrations'
-const RECORD = 'INSERT INTO d1_migrations (name) VALUES (?) ON CONFLICT DO NOTHING'
+const APPLIED = sql`SELECT name FROM d1_migrations`
+const record = ({ name }: Migration): Sql =>
+  sql`INSERT INTO d1_migrations (name) VALUES (${name}) ON CONFLICT DO NOTHING`
 
 /**
  * Runs `work`. If tables or columns are missing, applies in order the migrations that are not recorded as applied, and runs
@@ -32,7 +28,7 @@ const RECORD = 'INSERT INTO d1_migrations (name) VALUES (?) ON CONFLICT DO NOTHI
  * {@link SchemaUnfinished} instead of running `work` again, also if nothing is left to apply.
  */
 export async function withSchema<Value>(
-  db: AuditDatabase,
+  db: ConsumerDatabase,
   migrations: readonly Migration[],
   work: () => Promise<Value>,
   maxStatements = Number.POSITIVE_INFINITY,
@@ -40,19 +36,18 @@ export async function withSchema<Value>(
   try {
     return await work()
   } catch (error) {
-    if (!says(error, MISSING)) throw error
+    if (!isMissing(error)) throw error
   }
-  const all = (db.dialect ?? SQLITE).migrations ?? migrations
-  let missing = await notApplied(db, all)
+  let missing = await notApplied(db, migrations)
   if (missing.length === 0) {
     try {
       // Another consumer may have applied them meanwhile.
       return await work()
     } catch (error) {
-      if (!says(error, MISSING)) throw error
+      if (!isMissing(error)) throw error
     }
-    await forget(db, all)
-    missing = all
+    await forget(db, migrations)
+    missing = migrations
   }
   let left = maxStatements
   for (const migration of missing) {
@@ -65,29 +60,25 @@ export async function withSchema<Value>(
 
 /** Returns the migrations that are not recorded as applied. Creates the table of records if it is missing. */
 async function notApplied(
-  db: AuditDatabase,
+  db: ConsumerDatabase,
   migrations: readonly Migration[],
 ): Promise<readonly Migration[]> {
-  const { lock, recordsMigrations } = db.dialect ?? SQLITE
-  const find = () => within(db.prepare(APPLIED).all<{ readonly name: string }>())
+  const find = () => within(rowsOf<{ readonly name: string }>(db, APPLIED))
   const applied = await find().catch((error: unknown) => {
-    if (says(error, MISSING)) return undefined
+    if (isMissing(error)) return undefined
     throw error
   })
   if (applied === undefined) {
-    await within(db.batch([lock ?? [], recordsMigrations].flat().map((sql) => db.prepare(sql))))
+    await within(db.migrate([db.dialect.recordsMigrations]))
     return migrations
   }
-  const names = new Set(applied.results.map(({ name }) => name))
+  const names = new Set(applied.map(({ name }) => name))
   return migrations.filter(({ name }) => !names.has(name))
 }
 
-async function forget(db: AuditDatabase, migrations: readonly Migration[]): Promise<void> {
-  const names = migrations.map(({ name }) => name)
-  const forgetting = db.prepare(
-    `DELETE FROM d1_migrations WHERE name IN (${names.map(() => '?').join(', ')})`,
-  )
-  await within(forgetting.bind(...names).run())
+async function forget(db: ConsumerDatabase, migrations: readonly Migration[]): Promise<void> {
+  const names = listed(migrations.map(({ name }) => name))
+  await within(db.run([sql`DELETE FROM d1_migrations WHERE name IN (${names})`]))
 }
 
 const statementsOf = ({ sql }: Migration): readonly string[] =>
@@ -97,16 +88,14 @@ const statementsOf = ({ sql }: Migration): readonly string[] =>
 const RECORDING = 2
 
 /** Applies a migration completely or not at all. Returns the number of statements. */
-async function apply(db: AuditDatabase, migration: Migration): Promise<number> {
-  const { lock } = db.dialect ?? SQLITE
-  const statements = [...(lock === undefined ? [] : [lock]), ...statementsOf(migration)]
-  const record = () => db.prepare(RECORD).bind(migration.name)
+async function apply(db: ConsumerDatabase, migration: Migration): Promise<number> {
+  const statements = statementsOf(migration)
   try {
-    await within(db.batch([...statements.map((statement) => db.prepare(statement)), record()]))
+    await within(db.migrate([...statements.map(text), record(migration)]))
     return statements.length + 1
   } catch (error) {
-    if (!says(error, DUPLICATE_COLUMN)) throw error
-    await within(record().run())
+    if (!isFault(error, 'duplicate')) throw error
+    await within(db.run([record(migration)]))
     return statements.length + RECORDING
   }
 }
@@ -133,7 +122,7 @@ export async function withinQuery<Value>(
   try {
     return await withDeadline(work(), QUERY_TIMEOUT_MS)
   } catch (cause) {
-    if (whenMissing !== undefined && says(cause, MISSING)) return whenMissing
+    if (whenMissing !== undefined && isMissing(cause)) return whenMissing
     const fault = cause instanceof DeadlineExceeded ? 'timeout' : 'refused'
     throw new Unavailable('audit_log', fault, { cause })
   }

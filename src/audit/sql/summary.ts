@@ -6,10 +6,11 @@ import type { AuditQuery, TenantOfIssuers } from '../log.ts'
 import { type AuditSummary, type Counter, createCounter, type Summary } from '../summary.ts'
 import { BLOCK_COLUMNS, type BlockRow, blockOf } from './block-rows.ts'
 import { matcherOf, needlesOf, termsOf } from './block-search.ts'
-import type { AuditDatabase } from './database.ts'
+import { firstOf, rowsOf, type TrailDatabase } from './database.ts'
 import { mayContain } from './filter-condition.ts'
 import { eachHour, firstHour } from './hour-rows.ts'
 import { isMissing, withinQuery } from './schema.ts'
+import { joined, sql } from './statement.ts'
 
 /** At most 25,000 events: some 100 ms of a processor. */
 const MAX_BLOCKS = 100
@@ -22,7 +23,6 @@ const HOUR_MS = 3_600_000
 
 /** Filters that the counts of hours have. */
 const COUNTED = new Set(['decision', 'reason', 'route', 'status', 'limit'])
-const OLDER = 'SELECT first_seq FROM audit_blocks WHERE first_seq < ? LIMIT 1'
 
 interface Period {
   readonly sinceMs: number
@@ -30,10 +30,10 @@ interface Period {
 }
 
 /**
- * Creates an {@link AuditSummary} over a D1 database. Events that earlier versions stored as rows are not counted. Fails
+ * Creates an {@link AuditSummary} over a database. Events that earlier versions stored as rows are not counted. Fails
  * as {@link withinQuery} does.
  */
-export function createAuditSummary(db: AuditDatabase): AuditSummary {
+export function createAuditSummary(db: TrailDatabase): AuditSummary {
   /** Calls `each` with the newest events. Returns since when it was called with all of them. */
   async function eachNewest(
     [query, within]: readonly [AuditQuery, TenantOfIssuers | undefined],
@@ -44,16 +44,15 @@ export function createAuditSummary(db: AuditDatabase): AuditSummary {
     const { sinceMs, untilMs } = period
     const needles = needlesOf(query)
     const isWanted = matcherOf(query, within, period, undefined)
-    const terms = termsOf(query, within).map((one) => ` AND ${mayContain(db, one)}`)
-    const sql =
-      `SELECT ${BLOCK_COLUMNS}, max_ms FROM audit_blocks WHERE max_ms >= ? AND min_ms < ?` +
-      `${terms.join('')} ORDER BY max_ms DESC, first_seq DESC LIMIT ? OFFSET ?`
+    const inPeriod = sql`max_ms >= ${sinceMs} AND min_ms < ${untilMs}`
+    const condition = joined([inPeriod, ...termsOf(query, within).map(mayContain)], ' AND ')
     for (let read = 0; ; read += BLOCKS_PER_READ) {
       const size = Math.min(BLOCKS_PER_READ, maxBlocks - read)
-      const { results } = await db
-        .prepare(sql)
-        .bind(sinceMs, untilMs, Math.max(1, size), read)
-        .all<BlockRow & { readonly max_ms: number }>()
+      const results = await rowsOf<BlockRow & { readonly max_ms: number }>(
+        db,
+        sql`SELECT ${BLOCK_COLUMNS}, max_ms FROM audit_blocks WHERE ${condition}
+          ORDER BY max_ms DESC, first_seq DESC LIMIT ${Math.max(1, size)} OFFSET ${read}`,
+      )
       if (size <= 0) return Math.max(sinceMs, (results[0]?.max_ms ?? 0) + 1)
       for (const row of results)
         for (const line of (await blockOf(db, row)).lines) {
@@ -111,8 +110,10 @@ export function createAuditSummary(db: AuditDatabase): AuditSummary {
       throw error
     })
     if (first === undefined) return undefined
-    const { results } = await db.prepare(OLDER).bind(first.first_seq).all()
-    return results.length === 0 ? Number.NEGATIVE_INFINITY : hourMs(first.hour) + HOUR_MS
+    const older = sql`SELECT first_seq FROM audit_blocks WHERE first_seq < ${first.first_seq} LIMIT 1`
+    return (await firstOf(db, older)) === undefined
+      ? Number.NEGATIVE_INFINITY
+      : hourMs(first.hour) + HOUR_MS
   }
 
   async function summarize(

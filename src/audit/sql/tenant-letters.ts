@@ -1,23 +1,25 @@
 /** Dead letters about a subject of one tenant. Reads them as JSON, because free text names no tenant. */
-import type { AuditDatabase } from './database.ts'
+import { type ConsumerDatabase, rowsOf } from './database.ts'
 import { within } from './schema.ts'
+import { contains, type Sql, sql, text } from './statement.ts'
 
 const LETTERS_PER_PAGE = 200
 /** In one run. */
 const MAX_PAGES = 10
 
+const BODY = text('body')
+
 /** A letter without a backslash contains a value unchanged. With one, only the parser can decide. */
-const candidates = (containsTuple: string) =>
-  'SELECT message_id, body FROM dead_letters WHERE message_id > ?1 AND ' +
-  `((instr(body, ?2) > 0 AND (instr(body, ?3) > 0 OR ${containsTuple})) OR instr(body, '\\') > 0) ` +
-  `ORDER BY message_id LIMIT ${LETTERS_PER_PAGE}`
-const REMOVE = 'DELETE FROM dead_letters WHERE message_id IN (SELECT value ->> 0 FROM json_each(?))'
+const candidates = (after: string, { tenant, subject, containsTuple }: TenantLetters): Sql =>
+  sql`SELECT message_id, body FROM dead_letters WHERE message_id > ${after} AND
+    ((${contains(BODY, tenant)} AND (${contains(BODY, subject)} OR ${containsTuple})) OR ${contains(BODY, '\\')})
+    ORDER BY message_id LIMIT ${LETTERS_PER_PAGE}`
 
 export interface TenantLetters {
   readonly tenant: string
   readonly subject: string
-  /** SQL that reports whether `body` contains `?4`, which is `inTuples`. */
-  readonly containsTuple: string
+  /** SQL that reports whether `body` contains `inTuples`. */
+  readonly containsTuple: Sql
   /** The subject as in a tuple whose ids are separated by spaces. */
   readonly inTuples: string
 }
@@ -32,22 +34,19 @@ interface Candidate {
  * in the next run. Keeps letters that are not JSON, and those that name another tenant as well.
  */
 export async function eraseLettersOfTenant(
-  db: AuditDatabase,
-  { tenant, subject, containsTuple, inTuples }: TenantLetters,
+  db: ConsumerDatabase,
+  letters: TenantLetters,
 ): Promise<boolean> {
-  const statement = db.prepare(candidates(containsTuple))
   let after = ''
   for (let page = 0; page < MAX_PAGES; page += 1) {
-    const { results } = await within(
-      statement.bind(after, tenant, subject, inTuples).all<Candidate>(),
-    )
-    const found = results.filter(({ body }) => isAbout(body, { tenant, subject, inTuples }))
+    const rows = await within(rowsOf<Candidate>(db, candidates(after, letters)))
+    const found = rows.filter(({ body }) => isAbout(body, letters)).map(({ message_id: id }) => id)
     if (found.length > 0) {
-      const ids = JSON.stringify(found.map(({ message_id: id }) => [id]))
-      await within(db.prepare(REMOVE).bind(ids).run())
+      const theirs = db.dialect.isAmong('message_id', found)
+      await within(db.run([sql`DELETE FROM dead_letters WHERE ${theirs}`]))
     }
-    const last = results.at(-1)
-    if (last === undefined || results.length < LETTERS_PER_PAGE) return true
+    const last = rows.at(-1)
+    if (last === undefined || rows.length < LETTERS_PER_PAGE) return true
     after = last.message_id
   }
   return false

@@ -11,56 +11,50 @@ import {
   type UsagePeriod,
 } from '../usage.ts'
 import { BLOCK_COLUMNS, type BlockRow, blockOf } from './block-rows.ts'
-import type { AuditDatabase } from './database.ts'
+import { rowsOf, type TrailDatabase } from './database.ts'
 import { withinQuery } from './schema.ts'
+import { listed, type Sql, sql } from './statement.ts'
 
 /** Days times reasons: less than 2 MB in an isolate. A year of a key has a few thousand. */
 const MAX_COUNTS = 10_000
 
+/** An ended stream has a second event. Its request is counted by the first one. */
+const WITHOUT_ENDS = sql`reason NOT LIKE ${`${STREAM_ENDED}%`}`
+
 /** An index contains all of its columns, so the rows are not read. */
-const COUNTS =
-  'SELECT time_ms / 86400000 AS day, decision, reason, count(*) AS requests FROM audit_events ' +
-  'WHERE api_key = ? AND time_ms >= ? AND time_ms < ? ' +
-  // An ended stream has a second event. Its request is counted by the first one.
-  `AND reason NOT LIKE '${STREAM_ENDED}%' ` +
-  'GROUP BY time_ms / 86400000, decision, reason ORDER BY day, decision, reason LIMIT ?'
+const dailyInRows = (key: string, { sinceMs, untilMs }: UsagePeriod): Sql =>
+  sql`SELECT time_ms / 86400000 AS day, decision, reason, count(*) AS requests FROM audit_events
+    WHERE api_key = ${key} AND time_ms >= ${sinceMs} AND time_ms < ${untilMs} AND ${WITHOUT_ENDS}
+    GROUP BY time_ms / 86400000, decision, reason ORDER BY day, decision, reason LIMIT ${MAX_COUNTS + 1}`
+const daily = (key: string, { sinceMs, untilMs }: UsagePeriod): Sql =>
+  sql`SELECT day, decision, reason, sum(requests) AS requests FROM audit_usage
+    WHERE api_key = ${key} AND max_ms < ${untilMs} AND min_ms >= ${sinceMs}
+    GROUP BY day, decision, reason ORDER BY day, decision, reason LIMIT ${MAX_COUNTS + 1}`
 
 /** The same index finds the rows of a key. D1 permits 100 parameters. */
-const routeCounts = (keys: number) =>
-  'SELECT api_key AS "key", method, route, host, decision, count(*) AS requests FROM audit_events ' +
-  `WHERE api_key IN (${Array(keys).fill('?').join(', ')}) AND time_ms >= ? AND time_ms < ? ` +
-  `AND reason NOT LIKE '${STREAM_ENDED}%' GROUP BY api_key, method, route, host, decision ` +
-  'ORDER BY api_key, route, host, method, decision LIMIT ?'
+const routesInRows = (keys: readonly string[], { sinceMs, untilMs }: UsagePeriod): Sql =>
+  sql`SELECT api_key AS "key", method, route, host, decision, count(*) AS requests FROM audit_events
+    WHERE api_key IN (${listed(keys)}) AND time_ms >= ${sinceMs} AND time_ms < ${untilMs} AND ${WITHOUT_ENDS}
+    GROUP BY api_key, method, route, host, decision
+    ORDER BY api_key, route, host, method, decision LIMIT ${MAX_COUNTS + 1}`
+const routes = (keys: readonly string[], { sinceMs, untilMs }: UsagePeriod): Sql =>
+  sql`SELECT api_key AS "key", method, route, host, decision, sum(requests) AS requests FROM audit_usage
+    WHERE api_key IN (${listed(keys)}) AND max_ms < ${untilMs} AND min_ms >= ${sinceMs}
+    GROUP BY api_key, method, route, host, decision
+    ORDER BY api_key, route, host, method, decision LIMIT ${MAX_COUNTS + 1}`
 
-const COUNTED =
-  'SELECT day, decision, reason, sum(requests) AS requests FROM audit_usage ' +
-  'WHERE api_key = ? AND max_ms < ? AND min_ms >= ? GROUP BY day, decision, reason ' +
-  'ORDER BY day, decision, reason LIMIT ?'
-const countedRoutes = (keys: number) =>
-  'SELECT api_key AS "key", method, route, host, decision, sum(requests) AS requests FROM audit_usage ' +
-  `WHERE api_key IN (${Array(keys).fill('?').join(', ')}) AND max_ms < ? AND min_ms >= ? ` +
-  'GROUP BY api_key, method, route, host, decision ORDER BY api_key, route, host, method, decision LIMIT ?'
 /** Blocks at an edge of the period, of which only a part of the events counts. */
-const edges = (keys: number) =>
-  `SELECT ${BLOCK_COLUMNS} FROM audit_blocks WHERE first_seq IN (SELECT first_seq FROM audit_usage ` +
-  `WHERE api_key IN (${Array(keys).fill('?').join(', ')}) AND ` +
-  '((min_ms < ? AND max_ms >= ?) OR (min_ms < ? AND max_ms >= ?)))'
+const edges = (keys: readonly string[], { sinceMs, untilMs }: UsagePeriod): Sql =>
+  sql`SELECT ${BLOCK_COLUMNS} FROM audit_blocks WHERE first_seq IN (SELECT first_seq FROM audit_usage
+    WHERE api_key IN (${listed(keys)}) AND ((min_ms < ${sinceMs} AND max_ms >= ${sinceMs})
+      OR (min_ms < ${untilMs} AND max_ms >= ${untilMs})))`
 
 const DAY_MS = 86_400_000
 
 /** Creates an {@link AuditUsage}. Fails as {@link withinQuery} does. */
-export function createAuditUsage(db: AuditDatabase): AuditUsage {
-  const all = <Row>(sql: string, values: readonly (string | number)[]): Promise<readonly Row[]> =>
-    withinQuery(
-      async () =>
-        (
-          await db
-            .prepare(sql)
-            .bind(...values)
-            .all<Row>()
-        ).results,
-      [],
-    )
+export function createAuditUsage(db: TrailDatabase): AuditUsage {
+  const all = <Row>(statement: Sql): Promise<readonly Row[]> =>
+    withinQuery(() => rowsOf<Row>(db, statement), [])
 
   /**
    * Returns the events of keys that the counts of whole blocks leave out. A count is of the events with the
@@ -68,10 +62,10 @@ export function createAuditUsage(db: AuditDatabase): AuditUsage {
    */
   async function atEdges(
     keys: readonly string[],
-    { sinceMs, untilMs }: UsagePeriod,
+    period: UsagePeriod,
   ): Promise<readonly AuditEvent[]> {
-    const times = [sinceMs, sinceMs, untilMs, untilMs]
-    const rows = await all<BlockRow>(edges(keys.length), [...keys, ...times])
+    const { sinceMs, untilMs } = period
+    const rows = await all<BlockRow>(edges(keys, period))
     const found: AuditEvent[] = []
     for (const row of rows) {
       const events = (await blockOf(db, row)).lines.map(eventOfLine)
@@ -87,9 +81,8 @@ export function createAuditUsage(db: AuditDatabase): AuditUsage {
 
   return {
     async usageOf(key, period) {
-      const { sinceMs, untilMs } = period
-      const rows = await all<UsageCount>(COUNTS, [key, sinceMs, untilMs, MAX_COUNTS + 1])
-      const counted = await all<UsageCount>(COUNTED, [key, untilMs, sinceMs, MAX_COUNTS + 1])
+      const rows = await all<UsageCount>(dailyInRows(key, period))
+      const counted = await all<UsageCount>(daily(key, period))
       if (rows.length > MAX_COUNTS || counted.length > MAX_COUNTS) return undefined
       const edge = (await atEdges([key], period)).map(({ time, decision, reason }) => ({
         ...{ day: Math.floor(Date.parse(time) / DAY_MS), decision, reason },
@@ -100,21 +93,8 @@ export function createAuditUsage(db: AuditDatabase): AuditUsage {
 
     async routesOf(keys, period) {
       if (keys.length === 0) return new Map()
-      const { sinceMs, untilMs } = period
-      const [rows, counted] = [
-        await all<RouteCount>(routeCounts(keys.length), [
-          ...keys,
-          sinceMs,
-          untilMs,
-          MAX_COUNTS + 1,
-        ]),
-        await all<RouteCount>(countedRoutes(keys.length), [
-          ...keys,
-          untilMs,
-          sinceMs,
-          MAX_COUNTS + 1,
-        ]),
-      ]
+      const rows = await all<RouteCount>(routesInRows(keys, period))
+      const counted = await all<RouteCount>(routes(keys, period))
       if (rows.length > MAX_COUNTS || counted.length > MAX_COUNTS) return undefined
       const edge = (await atEdges(keys, period)).map(
         ({ actor, method, route, host = null, decision }): RouteCount => ({

@@ -9,9 +9,9 @@ import { type AuditEvent, auditEventSchema } from '../../audit/event.ts'
 import type { ExportBucket } from '../../audit/r2/chain-export.ts'
 import { appendParts } from '../../audit/sql/append-parts.ts'
 import { insertAuditEvents } from '../../audit/sql/audit-chain.ts'
-import type { AuditDatabase } from '../../audit/sql/database.ts'
+import type { ConsumerDatabase } from '../../audit/sql/database.ts'
 import { type DeadLetter, keepDeadLetters } from '../../audit/sql/dead-letters.ts'
-import { MIGRATIONS } from '../../audit/sql/migrations.generated.ts'
+import type { Migration } from '../../audit/sql/dialect.ts'
 import { DEFAULT_RETENTION_DAYS } from '../../audit/sql/retention.ts'
 import { SchemaUnfinished, withSchema } from '../../audit/sql/schema.ts'
 import { writtenEvent } from '../../audit/written-event.ts'
@@ -21,7 +21,9 @@ import { carryOutErasures, endRetention, exportDue, type Upkeep } from './upkeep
 
 /** Where a consumer stores what it reads. */
 export interface AuditStores {
-  readonly db: AuditDatabase
+  readonly db: ConsumerDatabase
+  /** Of this kind of database. The consumer applies the missing ones. */
+  readonly migrations: readonly Migration[]
   /** Undefined: no export. */
   readonly bucket?: ExportBucket | undefined
   /** Days that events are kept, as a whole number. Default 90. */
@@ -69,6 +71,7 @@ const BESIDE_MIGRATIONS = 20
 /** Creates the consumer. Any number of consumers may work on one database. */
 export function createAuditConsumer({
   db,
+  migrations,
   bucket,
   retentionDays,
   signingKeys,
@@ -86,7 +89,7 @@ export function createAuditConsumer({
   // One statement is for dead letters.
   const maxAppend = maxStatements && maxStatements - 1
   const inSchema = <Value>(work: () => Promise<Value>) =>
-    withSchema(db, MIGRATIONS, work, maxMigration)
+    withSchema(db, migrations, work, maxMigration)
   const append = (events: readonly AuditEvent[], options: Upkeep) =>
     inSchema(() => insertAuditEvents(db, events, { ...options, maxStatements: maxAppend }))
 

@@ -3,7 +3,7 @@
 import type { CheckpointSealer } from '../../audit/chain.ts'
 import { type ExportBucket, exportChain } from '../../audit/r2/chain-export.ts'
 import { eraseExported } from '../../audit/r2/exported-erasure.ts'
-import type { AuditDatabase } from '../../audit/sql/database.ts'
+import type { ConsumerDatabase } from '../../audit/sql/database.ts'
 import {
   beginErasure,
   endErasure,
@@ -15,7 +15,7 @@ import { deleteBefore } from '../../audit/sql/retention.ts'
 import type { Digest } from '../../crypto/sha256.ts'
 
 export interface Upkeep {
-  readonly db: AuditDatabase
+  readonly db: ConsumerDatabase
   /** Undefined: no export. */
   readonly bucket: ExportBucket | undefined
   readonly seal: CheckpointSealer
@@ -39,7 +39,7 @@ export async function carryOutErasures({ db, bucket, ...options }: Upkeep): Prom
   const { nowMs } = options
   for (let ended = 0; ended < MAX_ERASURES; ended += 1) {
     const next = await nextErasure(db)
-    if (next === null) return
+    if (next === undefined) return
     const begun = await beginErasure(db, next, options)
     if (!(await eraseRows(db, begun, options))) return
     if (!(await eraseExported(db, bucket, begun, nowMs))) return

@@ -5,8 +5,10 @@
  */
 
 import type { ExportBucket } from '../../audit/r2/chain-export.ts'
-import type { AuditDatabase } from '../../audit/sql/database.ts'
+import { d1ConsumerDatabase } from '../../audit/sql/d1/consumer-database.ts'
+import type { AuditDatabase } from '../../audit/sql/d1/database.ts'
 import type { DeadLetter } from '../../audit/sql/dead-letters.ts'
+import { MIGRATIONS } from '../../audit/sql/migrations.generated.ts'
 import { type AuditConsumer, createAuditConsumer, type Stored } from '../audit/consumer.ts'
 
 export interface AuditEnv {
@@ -103,7 +105,8 @@ export function auditWorker(): AuditWorker {
     const known = consumers.get(env)
     if (known !== undefined) return known
     const consumer = createAuditConsumer({
-      db: AUDIT_DB,
+      db: d1ConsumerDatabase(AUDIT_DB),
+      migrations: MIGRATIONS,
       bucket: AUDIT_EXPORT,
       retentionDays: RETENTION_DAYS,
       signingKeys: AUDIT_SIGNING_KEYS,

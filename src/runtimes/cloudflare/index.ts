@@ -2,7 +2,7 @@
 
 export type { QueueBinding } from '../../audit/queue/audit-queue.ts'
 export type { ExportBucket, ExportOptions } from '../../audit/r2/chain-export.ts'
-export type { AuditDatabase, AuditStatement, StatementResult } from '../../audit/sql/database.ts'
+export type { AuditDatabase, AuditStatement, StatementResult } from '../../audit/sql/d1/database.ts'
 export type { GatewayEnv } from '../../gateway/compose-services.ts'
 export type { Fetches } from '../../origin/origin.ts'
 export type { Policy } from '../../policy/policy.ts'

@@ -8,9 +8,10 @@ import { insertAuditEvents } from '../../../src/audit/sql/audit-chain.ts'
 import { createAuditLog } from '../../../src/audit/sql/audit-events.ts'
 import { MIGRATIONS } from '../../../src/audit/sql/migrations.generated.ts'
 import { withSchema } from '../../../src/audit/sql/schema.ts'
-import { databaseOver, type RunStatements } from '../../../src/runtimes/node/audit/database.ts'
+import { consumerDatabase, type RunStatements } from '../../../src/runtimes/node/audit/database.ts'
 import { openDatabase } from '../../../src/runtimes/node/audit/open-database.ts'
 import { anEvent } from '../event.ts'
+import { prepare, runAll } from '../prepared.ts'
 
 const T0 = Date.parse('2026-01-01T00:00:00.000Z')
 const seal = createCheckpointSealer([])
@@ -18,12 +19,12 @@ const file = await openDatabase('sqlite::memory:')
 let blocksRead = 0
 const run: RunStatements = async (statements) => {
   const all = await file.run(statements)
-  for (const { results } of all)
-    blocksRead += results.filter((row) => Object.hasOwn(row as object, 'events')).length
+  for (const { rows } of all)
+    blocksRead += rows.filter((row) => Object.hasOwn(row as object, 'events')).length
   return all
 }
-const db = databaseOver({ ...file, run })
-const sql = (text: string) => db.prepare(text)
+const db = consumerDatabase({ ...file, run })
+const sql = (text: string) => prepare(db, text)
 afterAll(() => file.close())
 
 /** Returns the event of a request that began `tookMs` before. */
@@ -58,7 +59,8 @@ const answerAll = () => sql("UPDATE audit_blocks SET terms = X'ff'").run()
 
 beforeEach(async () => {
   await append([])
-  await db.batch(
+  await runAll(
+    db,
     ['blocks', 'usage', 'heads', 'checkpoints'].map((table) => sql(`DELETE FROM audit_${table}`)),
   )
 })

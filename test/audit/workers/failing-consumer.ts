@@ -7,7 +7,7 @@ import consumer from '../../../workers/audit.ts'
 /** Fails like D1 during an outage. */
 const lost = () => Promise.reject(new Error('D1_ERROR: Network connection lost.'))
 const NO_DATABASE = {
-  prepare: () => ({ bind: () => ({ run: lost }) }),
+  prepare: () => ({ bind: () => ({}) }),
   batch: lost,
 } as unknown as D1Database
 

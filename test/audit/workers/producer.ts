@@ -6,10 +6,11 @@ import { chainQuerySchema } from '../../../src/audit/log.ts'
 import { createAuditQueue, type QueueBinding } from '../../../src/audit/queue/audit-queue.ts'
 import { createAuditOverflow } from '../../../src/audit/redis/overflow.ts'
 import { createChainLog } from '../../../src/audit/sql/chain-log.ts'
+import { d1Database } from '../../../src/audit/sql/d1/database.ts'
 import { Denied } from '../../../src/errors.ts'
 import { audit } from '../../../src/middleware/audit.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'
-import { answerCall } from '../d1-client.ts'
+import { answerBatch } from '../d1-client.ts'
 
 interface ProducerEnv {
   /** For `/chain`, which answers like `GET /-/admin/audit/chain`, and for `/sql`, a client of the database. */
@@ -69,9 +70,9 @@ export default {
     const { pathname, searchParams } = new URL(request.url)
     if (pathname === '/chain') {
       const query = chainQuerySchema.parse(Object.fromEntries(searchParams))
-      return Response.json(await createChainLog(env.AUDIT_DB).read(query))
+      return Response.json(await createChainLog(d1Database(env.AUDIT_DB)).read(query))
     }
-    if (pathname === '/sql') return answerCall(env.AUDIT_DB, request)
+    if (pathname === '/sql') return answerBatch(env.AUDIT_DB, request)
     const queue = {
       '/raw/audit': env.AUDIT_QUEUE,
       '/raw/crash': env.CRASH_QUEUE,

@@ -5,6 +5,7 @@ import { chainBlocks, intoBlocks } from '../../../src/audit/blocks/block.ts'
 import type { ChainPart } from '../../../src/audit/chain-export.ts'
 import { type PartOfChain, verifyPart } from '../../../src/features/console/chain-verdict.ts'
 import { anEvent } from '../../audit/event.ts'
+import { prepare } from '../../audit/prepared.ts'
 import { startConsole } from './gateway.ts'
 
 let gateway: Awaited<ReturnType<typeof startConsole>> | undefined
@@ -42,7 +43,7 @@ beforeEach(async () => {
         "SELECT '0', seq, 'sealed', hash, 1, NULL FROM audit_heads",
     )
     for (const table of TABLES) {
-      const { results } = await db.prepare(`SELECT * FROM ${table}`).all<Record<string, unknown>>()
+      const { results } = await prepare(db, `SELECT * FROM ${table}`).all<Record<string, unknown>>()
       saved.set(table, results)
     }
   }
@@ -52,15 +53,14 @@ beforeEach(async () => {
       const names = Object.keys(row)
       const marks = names.map(() => '?').join(', ')
       const values = Object.values(row) as (string | number | null)[]
-      await db
-        .prepare(`INSERT INTO ${table} (${names.join(', ')}) VALUES (${marks})`)
+      await prepare(db, `INSERT INTO ${table} (${names.join(', ')}) VALUES (${marks})`)
         .bind(...values)
         .run()
     }
   }
 })
 
-const run = async (sql: string) => (await started()).db.prepare(sql).run()
+const run = async (sql: string) => prepare((await started()).db, sql).run()
 
 async function page(query = ''): Promise<string> {
   const { visit } = await started()

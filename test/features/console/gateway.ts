@@ -2,13 +2,12 @@
 import { createCheckpointSealer } from '../../../src/audit/chain.ts'
 import type { AuditEvent } from '../../../src/audit/event.ts'
 import { insertAuditEvents } from '../../../src/audit/sql/audit-chain.ts'
-import { SQLITE } from '../../../src/audit/sql/dialect.ts'
 import { MIGRATIONS } from '../../../src/audit/sql/migrations.generated.ts'
 import { withSchema } from '../../../src/audit/sql/schema.ts'
 import type { ConsoleOptions } from '../../../src/features/console/index.ts'
 import type { OperatorsOptions } from '../../../src/features/operators/index.ts'
-import { databaseOver } from '../../../src/runtimes/node/audit/database.ts'
-import { openSqlite } from '../../../src/runtimes/node/audit/sqlite.ts'
+import { consumerDatabase } from '../../../src/runtimes/node/audit/database.ts'
+import { openDatabase } from '../../../src/runtimes/node/audit/open-database.ts'
 import { PUBLIC_URL, startGateway } from '../../harness/gateway.ts'
 import { ISSUER } from '../../harness/issuer.ts'
 import { openSession, type Person, SIGN_IN_VARIABLES } from '../operators/sessions.ts'
@@ -19,8 +18,8 @@ export async function startConsole(
   sessions?: OperatorsOptions['sessions'],
 ) {
   let tool: object = APPROVED_TOOL
-  const sqlite = openSqlite(':memory:')
-  const db = databaseOver({ dialect: SQLITE, run: async (statements) => sqlite.run(statements) })
+  const database = await openDatabase('sqlite::memory:')
+  const db = consumerDatabase(database)
   const policy = policyWith(options, sessions)
   const gateway = await startGateway({
     policy,
@@ -123,7 +122,7 @@ export async function startConsole(
     },
     async close() {
       await gateway.close()
-      sqlite.close()
+      database.close()
     },
   }
 }

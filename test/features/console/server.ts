@@ -7,7 +7,7 @@ import { createCheckpointSealer } from '../../../src/audit/chain.ts'
 import { insertAuditEvents } from '../../../src/audit/sql/audit-chain.ts'
 import { MIGRATIONS } from '../../../src/audit/sql/migrations.generated.ts'
 import { withSchema } from '../../../src/audit/sql/schema.ts'
-import { databaseOver } from '../../../src/runtimes/node/audit/database.ts'
+import { consumerDatabase } from '../../../src/runtimes/node/audit/database.ts'
 import { openDatabase } from '../../../src/runtimes/node/audit/open-database.ts'
 import { anEvent } from '../../audit/event.ts'
 import { type RUNTIMES, startGateway } from '../../harness/gateway.ts'
@@ -40,7 +40,7 @@ export async function startConsoleServer(runtime: (typeof RUNTIMES)[number]) {
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-console-'))
   const address = `sqlite:${join(folder, 'audit.db')}`
   const database = await openDatabase(address)
-  const db = databaseOver(database)
+  const db = consumerDatabase(database)
   await withSchema(db, MIGRATIONS, () =>
     insertAuditEvents(db, eventsOfADay(), { seal: createCheckpointSealer([]), nowMs: Date.now() }),
   )

@@ -2,6 +2,7 @@
 import { v7 } from 'uuid'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { anEvent } from '../../audit/event.ts'
+import { prepare } from '../../audit/prepared.ts'
 import { ISSUER } from '../../harness/issuer.ts'
 import { startConsole } from './gateway.ts'
 import { APPROVED_TOOL } from './policy.ts'
@@ -148,7 +149,7 @@ test('the chain is verified and exported, and a change of it is found', async ()
   expect(text.split('\n').map((line) => Object.keys(JSON.parse(line || '{}')))).toContainEqual([
     'block',
   ])
-  await gateway.db.prepare("UPDATE audit_blocks SET hash = 'changed' WHERE first_seq = 1").run()
+  await prepare(gateway.db, "UPDATE audit_blocks SET hash = 'changed' WHERE first_seq = 1").run()
   expect(await show('/audit')).toContain('>Not verified</strong> The events 1 to 1 were changed.')
 })
 

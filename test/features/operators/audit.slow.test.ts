@@ -7,14 +7,14 @@ import { type AuditEvent, auditEventSchema } from '../../../src/audit/event.ts'
 import { auditQuerySchema } from '../../../src/audit/log.ts'
 import { insertAuditEvents } from '../../../src/audit/sql/audit-chain.ts'
 import { createAuditLog } from '../../../src/audit/sql/audit-events.ts'
-import type {
-  AuditDatabase,
-  AuditStatement,
-  StatementResult,
-} from '../../../src/audit/sql/database.ts'
+import { type AuditStatement, d1Database } from '../../../src/audit/sql/d1/database.ts'
+import { rowsOf, type TrailDatabase } from '../../../src/audit/sql/database.ts'
+import { render, type Sql, sql } from '../../../src/audit/sql/statement.ts'
+import { createD1Client } from '../../audit/d1-client.ts'
 import { insertEarlierRows } from '../../audit/earlier-rows.ts'
 import { anEvent } from '../../audit/event.ts'
 import { type AuditHarness, startAuditHarness } from '../../audit/harness.ts'
+import { prepare, runAll } from '../../audit/prepared.ts'
 import { ROOT } from '../../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
@@ -159,20 +159,21 @@ describe('changes by operators are audited [S66]', () => {
   })
 
   test('the query by request id uses an index, in rows of before the blocks [S66]', async () => {
-    const statements: string[] = []
-    const db = {
-      prepare(sql: string) {
-        statements.push(sql)
-        return harness.db.prepare(sql)
+    const statements: Sql[] = []
+    const db: TrailDatabase = {
+      ...harness.db,
+      run(all) {
+        statements.push(...all)
+        return harness.db.run(all)
       },
-      batch: (all: AuditStatement[]) => harness.db.batch(all),
-    } as AuditDatabase
+    }
     const requestId = uuidv7()
     await createAuditLog(db).query(auditQuerySchema.parse({ requestId }))
-    const { results } = await harness.db
-      .prepare(`EXPLAIN QUERY PLAN ${statements.find((sql) => sql.includes('audit_events'))}`)
-      .bind(requestId, 0, 1, 51)
-      .all<{ detail: string }>()
+    const ofRows = statements.filter((one) =>
+      render(one, harness.db.dialect).text.includes('audit_events'),
+    )
+    const [explained] = ofRows.map((one) => sql`EXPLAIN QUERY PLAN ${one}`)
+    const results = await rowsOf<{ detail: string }>(harness.db, explained ?? sql``)
     expect(results.map(({ detail }) => detail)).toEqual([
       expect.stringMatching(/^SEARCH audit_events USING INDEX audit_events_by_time .*time_ms[><]/),
     ])
@@ -193,34 +194,16 @@ describe('changes by operators are audited [S66]', () => {
       await insertEarlierRows(harness.db, others.slice(from, from + 450), options)
     await insertEarlierRows(harness.db, wanted, options)
     let rowsRead = 0
-    const count = ({ meta }: StatementResult) => {
-      rowsRead += 'rows_read' in meta ? Number(meta.rows_read) : Number.NaN
-    }
-    const real = new Map<AuditStatement, AuditStatement>()
-    const counted = (statement: AuditStatement): AuditStatement => {
-      const wrapped = {
-        bind: (...values: unknown[]) => counted(statement.bind(...values)),
-        async all() {
-          const result = await statement.all()
-          count(result)
-          return result
-        },
-        async first(column: string) {
-          const { results } = await wrapped.all<Record<string, unknown>>()
-          return results[0]?.[column] ?? null
-        },
-      } as AuditStatement
-      real.set(wrapped, statement)
-      return wrapped
-    }
-    const db = {
-      prepare: (sql: string) => counted(harness.db.prepare(sql)),
-      async batch(all: AuditStatement[]) {
-        const results = await harness.db.batch(all.flatMap((one) => real.get(one) ?? []))
-        results.forEach(count)
+    const real = createD1Client(new URL('/sql', harness.url))
+    const db = d1Database({
+      ...real,
+      async batch<Row>(all: AuditStatement[]) {
+        const results = await real.batch<Row>(all)
+        for (const { meta } of results)
+          rowsRead += 'rows_read' in meta ? Number(meta.rows_read) : Number.NaN
         return results
       },
-    } as AuditDatabase
+    })
     const { events } = await createAuditLog(db).query(auditQuerySchema.parse({ requestId }))
     expect(events).toEqual(wanted.toReversed())
     expect(rowsRead).toBeLessThan(50)
@@ -228,11 +211,12 @@ describe('changes by operators are audited [S66]', () => {
 
   test('a failing or missing database is 503 [R20]', async () => {
     const failing = await startGateway({
-      auditDb: {
+      auditDb: d1Database({
         prepare: () => {
           throw new Error('D1_ERROR: secret-detail')
         },
-      } as never,
+        batch: () => Promise.reject(new Error('D1_ERROR: secret-detail')),
+      }),
     })
     const none = await startGateway()
     try {
@@ -252,15 +236,16 @@ describe('changes by operators are audited [S66]', () => {
 
 describe('a database created before the change columns existed', () => {
   beforeEach(async () => {
-    await harness.db.batch(
+    await runAll(
+      harness.db,
       [
         ...['events', 'erasures', 'blocks', 'usage'].map((name) => `audit_${name}`),
         'dead_letters',
         'd1_migrations',
-      ].map((table) => harness.db.prepare(`DROP TABLE IF EXISTS ${table}`)),
+      ].map((table) => prepare(harness.db, `DROP TABLE IF EXISTS ${table}`)),
     )
     for (const statement of migration('0001_audit_events.sql').split(';'))
-      if (statement.trim() !== '') await harness.db.prepare(statement).run()
+      if (statement.trim() !== '') await prepare(harness.db, statement).run()
   })
   const log = () => createAuditLog(harness.db)
   const stored = async () =>
@@ -281,10 +266,10 @@ describe('a database created before the change columns existed', () => {
   test('can be queried before the columns are added', async () => {
     const observed = auditQuerySchema.parse({ observed: 'banned' })
     expect(await log().query(observed)).toEqual({ events: [] })
-    await harness.db
-      .prepare(
-        'INSERT INTO audit_events VALUES (?,1,?,?,NULL,NULL,NULL,NULL,NULL,?,NULL,?,?,200,?,?,?,NULL,NULL)',
-      )
+    await prepare(
+      harness.db,
+      'INSERT INTO audit_events VALUES (?,1,?,?,NULL,NULL,NULL,NULL,NULL,?,NULL,?,?,200,?,?,?,NULL,NULL)',
+    )
       .bind(crypto.randomUUID(), 'r', 't', 'GET', 'allow', 'of_the_queue', '[]', '{}', 'unknown')
       .run()
     const [event] = await stored()

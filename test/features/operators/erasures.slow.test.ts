@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
 import { anEvent } from '../../audit/event.ts'
 import { type AuditHarness, startAuditHarness } from '../../audit/harness.ts'
+import { prepare } from '../../audit/prepared.ts'
 import { storedEvents } from '../../audit/stored.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { ISSUER, startGateway, type TestGateway } from './gateway.ts'
@@ -66,9 +67,10 @@ test('only an operator with the erase permission can order an erasure [S64]', as
   const body = { subject: 'bob', issuer: ISSUER }
   const auditor = await gateway.token({ sub: 'otto', roles: ['auditor'] })
   expect((await gateway.admin('POST', '/audit/erasures', body, { as: auditor })).status).toBe(403)
-  const { results } = await harness.db
-    .prepare("SELECT id FROM audit_erasures WHERE subject = 'bob'")
-    .all()
+  const { results } = await prepare(
+    harness.db,
+    "SELECT id FROM audit_erasures WHERE subject = 'bob'",
+  ).all()
   expect(results).toEqual([])
 })
 
@@ -76,9 +78,10 @@ test('an operator cannot erase their own identity [S66]', async () => {
   const own = await gateway.admin('POST', '/audit/erasures', { subject: 'olga', issuer: ISSUER })
   expect(own.status).toBe(422)
   expect(own.body.errors).toMatchObject([{ in: 'body', path: '/subject' }])
-  const { results } = await harness.db
-    .prepare("SELECT id FROM audit_erasures WHERE subject = 'olga'")
-    .all()
+  const { results } = await prepare(
+    harness.db,
+    "SELECT id FROM audit_erasures WHERE subject = 'olga'",
+  ).all()
   expect(results).toEqual([])
 })
 

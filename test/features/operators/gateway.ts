@@ -3,7 +3,7 @@
  */
 
 import { expect } from 'vitest'
-import type { AuditDatabase } from '../../../src/audit/sql/database.ts'
+import type { TrailDatabase } from '../../../src/audit/sql/database.ts'
 import { authorizationServer } from '../../../src/features/authorization-server/index.ts'
 import { openapi } from '../../../src/features/openapi/index.ts'
 import { operators } from '../../../src/features/operators/index.ts'
@@ -75,7 +75,7 @@ export const policy = policyOf({ relations: relations({ model: MODEL, issuers: [
 
 export interface GatewayOptions {
   readonly prefer?: 'auto' | 'embedded'
-  readonly auditDb?: AuditDatabase
+  readonly auditDb?: TrailDatabase
   /** False: the gateway has no signing keys. */
   readonly signs?: boolean
   readonly clients?: readonly object[]

@@ -1,7 +1,6 @@
 /** Two tenants and the platform on one gateway, with one of everything that an operator names. */
 import { createCheckpointSealer } from '../../../src/audit/chain.ts'
 import { insertAuditEvents } from '../../../src/audit/sql/audit-chain.ts'
-import { SQLITE } from '../../../src/audit/sql/dialect.ts'
 import { MIGRATIONS } from '../../../src/audit/sql/migrations.generated.ts'
 import { withSchema } from '../../../src/audit/sql/schema.ts'
 import { authorizationCode } from '../../../src/features/authorization-code/index.ts'
@@ -17,8 +16,8 @@ import type { Feature } from '../../../src/gateway/feature.ts'
 import { WORKERS } from '../../../src/gateway/runtime.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'
-import { databaseOver } from '../../../src/runtimes/node/audit/database.ts'
-import { openSqlite } from '../../../src/runtimes/node/audit/sqlite.ts'
+import { consumerDatabase } from '../../../src/runtimes/node/audit/database.ts'
+import { openDatabase } from '../../../src/runtimes/node/audit/open-database.ts'
 import { anEvent } from '../../audit/event.ts'
 import { ISSUER, REMOTE_ISSUER, type Reply, startGateway } from './gateway.ts'
 import { MODEL } from './relation-model.ts'
@@ -79,8 +78,8 @@ export interface Things {
 }
 
 export async function startTenants() {
-  const sqlite = openSqlite(':memory:')
-  const db = databaseOver({ dialect: SQLITE, run: async (statements) => sqlite.run(statements) })
+  const database = await openDatabase('sqlite::memory:')
+  const db = consumerDatabase(database)
   const seal = createCheckpointSealer([])
   const record = (events: Parameters<typeof insertAuditEvents>[1]) =>
     withSchema(db, MIGRATIONS, () => insertAuditEvents(db, events, { seal, nowMs: Date.now() }))
@@ -150,7 +149,7 @@ export async function startTenants() {
       gateway.admin(method, path, body, { as: operator(party) }),
     async close() {
       await gateway.close()
-      sqlite.close()
+      database.close()
     },
   }
 }

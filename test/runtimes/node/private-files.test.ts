@@ -33,7 +33,7 @@ test('the audit database, its journal and its exports have the mode 0600, whatev
   onTestFinished(() => void process.umask(umask))
   const database = openSqlite(join(folder, 'audit.db'))
   onTestFinished(database.close)
-  database.run([{ sql: 'CREATE TABLE events (name TEXT)', values: [] }])
+  database.run([{ text: 'CREATE TABLE events (name TEXT)', values: [] }])
   await directoryBucket(folder).put('exports/2026/one.ndjson', new Uint8Array([1]), {
     onlyIf: { etagDoesNotMatch: '*' },
     sha256: new ArrayBuffer(0),
@@ -71,8 +71,8 @@ test('an audit database that others can read gets the mode 0600 when it is opene
   const path = join(folder, 'audit.db')
   const earlier = openSqlite(path)
   onTestFinished(earlier.close)
-  earlier.run([{ sql: 'CREATE TABLE events (name TEXT)', values: [] }])
-  earlier.run([{ sql: "INSERT INTO events VALUES ('one')", values: [] }])
+  earlier.run([{ text: 'CREATE TABLE events (name TEXT)', values: [] }])
+  earlier.run([{ text: "INSERT INTO events VALUES ('one')", values: [] }])
   for (const name of ['', '-shm', '-wal']) chmodSync(path + name, 0o644)
   const database = openSqlite(path)
   onTestFinished(database.close)
@@ -81,8 +81,8 @@ test('an audit database that others can read gets the mode 0600 when it is opene
     'audit.db-shm': '600',
     'audit.db-wal': '600',
   })
-  const [read] = database.run([{ sql: 'SELECT name FROM events', values: [] }])
-  expect(read?.results).toEqual([{ name: 'one' }])
+  const [read] = database.run([{ text: 'SELECT name FROM events', values: [] }])
+  expect(read?.rows).toEqual([{ name: 'one' }])
   expect(warnings).toHaveLength(3)
   expect(warnings[0]).toContain(`${path} had the mode 644`)
 })
@@ -104,7 +104,7 @@ test('the file behind a symbolic link gets the mode 0600, with its journals', ()
   if (file === undefined || link === undefined) throw new Error('no path')
   const earlier = openSqlite(file)
   onTestFinished(earlier.close)
-  earlier.run([{ sql: 'CREATE TABLE events (name TEXT)', values: [] }])
+  earlier.run([{ text: 'CREATE TABLE events (name TEXT)', values: [] }])
   for (const suffix of ['', '-shm', '-wal']) chmodSync(file + suffix, 0o644)
   symlinkSync(file, link)
   const database = openSqlite(link)

@@ -1,84 +1,44 @@
-/** The port of the audit database over a function that runs statements. */
-import type {
-  AuditDatabase,
-  AuditStatement,
-  RowInsert,
-  StatementResult,
-} from '../../../audit/sql/database.ts'
-import type { Dialect } from '../../../audit/sql/dialect.ts'
+/** The audit database of a process, over a database that is open. */
+import type { ConsumerDatabase, Result, TrailDatabase } from '../../../audit/sql/database.ts'
+import type { Migration, StoringDialect } from '../../../audit/sql/dialect.ts'
+import { type Rendered, render } from '../../../audit/sql/statement.ts'
 import { deflateNow } from './digest.ts'
 
-/** A statement and the values of its parameters, in their order. */
-export interface PlainStatement {
-  readonly sql: string
-  readonly values: readonly unknown[]
-}
-
-export type BoundStatement = PlainStatement | { readonly insert: RowInsert }
-
 /**
- * Runs the statements in one transaction, and returns a result for each. Rejects with the error of the
- * database; then no statement has an effect.
+ * Runs the statements in one transaction, and returns a result for each. Rejects with a `DatabaseError`, or with another
+ * error of the database; then no statement has an effect.
  */
-export type RunStatements = (
-  statements: readonly BoundStatement[],
-) => Promise<readonly StatementResult[]>
+export type RunStatements = (statements: readonly Rendered[]) => Promise<readonly Result[]>
 
 /** A database that is open. */
 export interface OpenDatabase {
+  readonly dialect: StoringDialect
+  readonly migrations: readonly Migration[]
   readonly run: RunStatements
-  readonly dialect: Dialect
-  /** As of {@link AuditDatabase}. */
+  /** As those of {@link ConsumerDatabase}. */
+  migrate(statements: readonly Rendered[]): Promise<void>
   readonly scrub?: () => Promise<boolean>
   /** Waits for calls that are in progress. */
   close(): Promise<void>
 }
 
-/** Creates the database. Its calls reject with the errors of `run`. */
-export function databaseOver({ run, dialect, scrub }: Omit<OpenDatabase, 'close'>): AuditDatabase {
-  const bound = new WeakMap<AuditStatement, BoundStatement>()
+/** Creates the database of a gateway. Its calls reject with the errors of `run`. */
+export const trailDatabase = ({
+  dialect,
+  run,
+}: Pick<OpenDatabase, 'dialect' | 'run'>): TrailDatabase => ({
+  dialect,
+  compression: deflateNow,
+  run: (statements) => run(statements.map((statement) => render(statement, dialect))),
+})
 
-  function statementOf(bind: AuditStatement['bind'], work: BoundStatement): AuditStatement {
-    async function execute() {
-      const [result] = await run([work])
-      if (result === undefined) throw new Error('the database gave no result')
-      return result
-    }
-    const statement = {
-      bind,
-      async first(column?: string) {
-        const row = (await execute()).results[0] as Record<string, unknown> | undefined
-        if (row === undefined) return null
-        return column === undefined ? row : row[column]
-      },
-      run: execute,
-      all: execute,
-    } as AuditStatement
-    bound.set(statement, work)
-    return statement
-  }
-
-  function plain(sql: string, values: readonly unknown[]): AuditStatement {
-    return statementOf((...given) => plain(sql, given), { sql, values })
-  }
-
-  return {
-    compression: deflateNow,
-    dialect,
-    ...(scrub && { scrub }),
-    prepare: (sql) => plain(sql, []),
-    insertion: (insert) =>
-      statementOf(
-        () => {
-          throw new TypeError('the rows are bound already')
-        },
-        { insert },
-      ),
-    async batch<Row>(statements: AuditStatement[]) {
-      const all = statements.map((statement) => bound.get(statement))
-      if (!all.every((statement) => statement !== undefined))
-        throw new TypeError('a statement of another database')
-      return (await run(all)) as StatementResult<Row>[]
-    },
-  }
-}
+/** Creates the database of a consumer. Its calls reject with the errors of the open database. */
+export const consumerDatabase = (
+  open: Pick<OpenDatabase, 'dialect' | 'run' | 'migrate' | 'scrub'>,
+): ConsumerDatabase => ({
+  ...trailDatabase(open),
+  dialect: open.dialect,
+  migrate: (statements) =>
+    open.migrate(statements.map((statement) => render(statement, open.dialect))),
+  ...(open.scrub && { scrub: open.scrub }),
+})

@@ -1,9 +1,9 @@
 /** The audit database in PostgreSQL 13 or later, with the package `pg`. */
 import type { PoolClient, QueryResult } from 'pg'
-import type { StatementResult } from '../../../audit/sql/database.ts'
-import { insertion, numbered, POSTGRES } from '../../../audit/sql/postgres/dialect.ts'
-import { FUNCTIONS } from '../../../audit/sql/postgres/functions.ts'
-import type { BoundStatement, OpenDatabase } from './database.ts'
+import { DatabaseError, type Fault, type Result } from '../../../audit/sql/database.ts'
+import { POSTGRES } from '../../../audit/sql/postgres/dialect.ts'
+import { type Rendered, render } from '../../../audit/sql/statement.ts'
+import type { OpenDatabase } from './database.ts'
 
 /** The consumer, its schedules, and queries of operators. */
 const MAX_CONNECTIONS = 4
@@ -19,14 +19,14 @@ const MAX_ATTEMPTS = 10
 
 /** SQLSTATEs of races after which the transaction can be repeated. */
 const RACES = new Set(['40001', '40P01'])
-/** The messages of SQLite by SQLSTATE. Those of PostgreSQL depend on the language of the server. */
-const MESSAGES: Readonly<Record<string, string>> = {
-  '42P01': 'no such table',
-  '42703': 'no such column',
-  // A function of ours: it is created together with the tables.
-  '42883': 'no such table or function',
-  '42701': 'duplicate column name',
+/** What the trail expects, by SQLSTATE. Messages depend on the language of the server. */
+const FAULTS: Readonly<Record<string, Fault>> = {
+  '42P01': 'missing',
+  '42703': 'missing',
+  '42701': 'duplicate',
 }
+/** The key of an advisory lock. */
+const SCHEMA_LOCK = 'SELECT pg_advisory_xact_lock(8101820098873224300)'
 /** Types int8 and numeric, which `pg` returns as text. */
 const NUMBERS = new Set([20, 1700])
 
@@ -35,7 +35,9 @@ const NUMBERS = new Set([20, 1700])
  * server that is not reachable is an outage, which a later call may find ended. Several processes of
  * several machines may open the database at once.
  */
-export async function openPostgres(url: string): Promise<OpenDatabase> {
+export async function openPostgres(
+  url: string,
+): Promise<Omit<OpenDatabase, 'dialect' | 'migrations'>> {
   const { default: pg } = await loadDriver()
   const pool = new pg.Pool({
     connectionString: url,
@@ -54,16 +56,17 @@ export async function openPostgres(url: string): Promise<OpenDatabase> {
   // A connection that breaks. Its statement rejects too, and the pool replaces it.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
-  let hasFunctions = false
 
   async function inTransaction(
     begin: string,
-    work: (client: PoolClient) => Promise<StatementResult[]>,
-  ): Promise<StatementResult[]> {
+    statements: readonly Rendered[],
+  ): Promise<readonly Result[]> {
     const client = await pool.connect()
     try {
       await client.query(begin)
-      const results = await work(client)
+      const results: Result[] = []
+      for (const { text, values } of statements)
+        results.push(resultOf(await client.query(text, [...values])))
       await client.query('COMMIT')
       client.release()
       return results
@@ -75,48 +78,24 @@ export async function openPostgres(url: string): Promise<OpenDatabase> {
     }
   }
 
-  async function createFunctions(): Promise<void> {
-    if (hasFunctions) return
-    await inTransaction('BEGIN', async (client) => {
-      await client.query(POSTGRES.lock)
-      await client.query(FUNCTIONS)
-      return []
-    })
-    hasFunctions = true
-  }
-
-  async function execute(statements: readonly BoundStatement[]): Promise<StatementResult[]> {
-    await createFunctions()
-    const [first] = statements
-    const isMigration = first !== undefined && 'sql' in first && first.sql === POSTGRES.lock
-    const begin = isMigration ? 'BEGIN' : 'BEGIN ISOLATION LEVEL REPEATABLE READ'
-    return inTransaction(begin, async (client) => {
-      const results: StatementResult[] = []
-      for (const statement of statements) {
-        const { sql, values } =
-          'insert' in statement
-            ? insertion(statement.insert)
-            : numbered(statement.sql, statement.values)
-        results.push(resultOf(await client.query(sql, [...values])))
-      }
-      return results
-    })
-  }
-
-  async function run(statements: readonly BoundStatement[]): Promise<StatementResult[]> {
+  async function repeated(begin: string, statements: readonly Rendered[]) {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await execute(statements)
+        return await inTransaction(begin, statements)
       } catch (error) {
         const state = stateOf(error)
-        if (state === '42883') hasFunctions = false
         if (!RACES.has(state) || attempt === MAX_ATTEMPTS) throw errorOf(error, state)
       }
     }
   }
 
+  async function migrate(statements: readonly Rendered[]): Promise<void> {
+    await repeated('BEGIN', [{ text: SCHEMA_LOCK, values: [] }, ...statements])
+  }
+
   try {
-    await createFunctions()
+    // Shows that this user may create tables.
+    await migrate([render(POSTGRES.recordsMigrations, POSTGRES)])
   } catch (error) {
     if (isMistake(stateOf(error))) {
       await pool.end()
@@ -124,7 +103,11 @@ export async function openPostgres(url: string): Promise<OpenDatabase> {
     }
     console.error(`audit: the database is not reachable (${reasonOf(error)})`)
   }
-  return { dialect: POSTGRES, run, close: () => pool.end() }
+  return {
+    run: (statements) => repeated('BEGIN ISOLATION LEVEL REPEATABLE READ', statements),
+    migrate,
+    close: () => pool.end(),
+  }
 }
 
 async function loadDriver(): Promise<typeof import('pg')> {
@@ -157,11 +140,11 @@ function reasonOf(error: unknown): string {
 const isMistake = (state: string): boolean => /^(28|3D|3F|42)/.test(state)
 
 function errorOf(error: unknown, state: string): unknown {
-  const message = state.startsWith('23') ? 'constraint failed' : MESSAGES[state]
-  return message === undefined ? error : new Error(message, { cause: error })
+  const fault = state.startsWith('23') ? 'constraint' : FAULTS[state]
+  return fault === undefined ? error : new DatabaseError(fault, { cause: error })
 }
 
-const resultOf = ({ command, rowCount, rows }: QueryResult): StatementResult => ({
-  results: rows,
-  meta: { changes: command === 'SELECT' ? 0 : (rowCount ?? 0) },
+const resultOf = ({ command, rowCount, rows }: QueryResult): Result => ({
+  rows,
+  changes: command === 'SELECT' ? 0 : (rowCount ?? 0),
 })

@@ -1,9 +1,10 @@
 /** The audit database in a file, with the SQLite of Node (22.13 or later). */
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { LRUCache } from 'lru-cache'
-import type { RowInsert, StatementResult } from '../../../audit/sql/database.ts'
+import type { Result } from '../../../audit/sql/database.ts'
+import { sqliteFault } from '../../../audit/sql/sqlite/faults.ts'
+import type { Rendered } from '../../../audit/sql/statement.ts'
 import { createPrivately } from '../system/private-file.ts'
-import type { BoundStatement } from './database.ts'
 
 /** The name by which SQLite knows a database without a file. */
 const IN_MEMORY = ':memory:'
@@ -21,10 +22,10 @@ interface Prepared {
 
 export interface Sqlite {
   /**
-   * Runs the statements in one transaction. Blocks the thread. Throws the error of SQLite; then no
+   * Runs the statements in one transaction. Blocks the thread. Throws a `DatabaseError` or the error of SQLite; then no
    * statement has an effect. Integers above 2^53 lose digits, as in D1.
    */
-  run(statements: readonly BoundStatement[]): readonly StatementResult[]
+  run(statements: readonly Rendered[]): readonly Result[]
   /** Empties the write-ahead log. Returns false if another connection reads it. */
   scrub(): boolean
   close(): void
@@ -53,34 +54,33 @@ export function openSqlite(path: string): Sqlite {
     return made
   }
 
-  function execute(work: BoundStatement): StatementResult {
-    if ('insert' in work) return insertRows(work.insert)
-    const { statement, isQuery } = prepare(work.sql)
-    const values = work.values as SQLInputValue[]
-    if (isQuery) return { results: statement.all(...values).map(withNumbers), meta: { changes: 0 } }
-    return { results: [], meta: { changes: Number(statement.run(...values).changes) } }
+  function execute({ text, values: given }: Rendered): Result {
+    const { statement, isQuery } = prepare(text)
+    const values = given as SQLInputValue[]
+    if (isQuery) return { rows: statement.all(...values).map(withNumbers), changes: 0 }
+    return { rows: [], changes: Number(statement.run(...values).changes) }
   }
 
-  function insertRows({ table, columns, rows }: RowInsert): StatementResult {
-    const places = columns.map(() => '?').join(', ')
-    const { statement } = prepare(`INSERT INTO ${table} (${columns.join(', ')}) VALUES (${places})`)
-    for (const row of rows) statement.run(...row)
-    return { results: [], meta: { changes: rows.length } }
+  function inTransaction(statements: readonly Rendered[]): readonly Result[] {
+    db.exec('BEGIN')
+    try {
+      const results = statements.map(execute)
+      db.exec('COMMIT')
+      return results
+    } catch (error) {
+      // SQLite itself ends the transaction after some errors, such as a full disk.
+      if (db.isTransaction) db.exec('ROLLBACK')
+      throw error
+    }
   }
 
   return {
     run(statements) {
-      // One statement is a transaction of its own.
-      if (statements.length === 1) return statements.map(execute)
-      db.exec('BEGIN')
       try {
-        const results = statements.map(execute)
-        db.exec('COMMIT')
-        return results
+        // One statement is a transaction of its own.
+        return statements.length === 1 ? statements.map(execute) : inTransaction(statements)
       } catch (error) {
-        // SQLite itself ends the transaction after some errors, such as a full disk.
-        if (db.isTransaction) db.exec('ROLLBACK')
-        throw error
+        throw sqliteFault(error)
       }
     },
     scrub: () => Number(db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy) === 0,

@@ -1,7 +1,7 @@
 /** What a process and the thread of its audit trail send to each other. */
-import type { StatementResult } from '../../../audit/sql/database.ts'
+import type { Fault, Result } from '../../../audit/sql/database.ts'
+import type { Rendered } from '../../../audit/sql/statement.ts'
 import type { SpoolPlace } from '../schemas/audit-environment.ts'
-import type { BoundStatement } from './database.ts'
 
 /** The `workerData` of the thread. */
 export interface ThreadData {
@@ -15,13 +15,18 @@ export interface ThreadData {
 
 /** Statements to run, events for the spool, or the begin or the end of consumption. */
 export type ThreadRequest =
-  | { readonly id: number; readonly statements: readonly BoundStatement[] }
+  | { readonly id: number; readonly statements: readonly Rendered[] }
   | { readonly id: number; readonly events: readonly string[] }
   | 'consume'
   | 'close'
 
 /** The results of statements, none for events of the spool. `opened` comes first. */
 export type ThreadMessage =
-  | { readonly id: number; readonly results: readonly StatementResult[] }
-  | { readonly id: number; readonly error: unknown }
+  | { readonly id: number; readonly results: readonly Result[] }
+  | {
+      readonly id: number
+      readonly error: unknown
+      /** Of a `DatabaseError`, whose class does not pass from thread to thread. */
+      readonly fault?: Fault | undefined
+    }
   | 'opened'

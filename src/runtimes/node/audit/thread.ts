@@ -5,14 +5,14 @@
 import { hostname } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { createStreamQueue, createStreamReader } from '../../../audit/redis/stream.ts'
-import type { StatementResult } from '../../../audit/sql/database.ts'
+import { DatabaseError, type Result } from '../../../audit/sql/database.ts'
 import { createRedisRest } from '../../../redis/rest.ts'
 import { createAuditConsumer } from '../../audit/consumer.ts'
 import { connectResp } from '../redis/resp.ts'
 import { redisNodeSettings } from '../schemas/redis-environment.ts'
 import { consumeAuditStream } from './consumer.ts'
-import { databaseOver, type RunStatements } from './database.ts'
-import { dialectOf } from './dialect-of.ts'
+import { consumerDatabase, type OpenDatabase, type RunStatements } from './database.ts'
+import { dialectOf, migrationsOf } from './dialect-of.ts'
 import { sha256Now } from './digest.ts'
 import { directoryBucket } from './directory.ts'
 import { openDatabase } from './open-database.ts'
@@ -31,11 +31,12 @@ if (port === null) throw new Error('this module is for a worker thread')
 const { database: address, spool: place, variables } = workerData as ThreadData
 const opening = address === undefined ? undefined : openDatabase(address)
 const spool = place && openSpool({ ...place, connect: connectStream })
-async function run(...args: Parameters<RunStatements>): ReturnType<RunStatements> {
+async function opened(): Promise<OpenDatabase> {
   const database = await opening
   if (database === undefined) throw new Error('there is no audit database')
-  return database.run(...args)
+  return database
 }
+const run: RunStatements = async (statements) => (await opened()).run(statements)
 const consumer = createConsumer()
 const closing = new AbortController()
 let consumed: Promise<void> | undefined
@@ -44,11 +45,13 @@ const post = (message: ThreadMessage) => port.postMessage(message)
 function createConsumer() {
   const { AUDIT_EXPORT_DIR, RETENTION_DAYS, AUDIT_SIGNING_KEYS } = variables
   return createAuditConsumer({
-    db: databaseOver({
+    db: consumerDatabase({
       run,
+      migrate: async (statements) => (await opened()).migrate(statements),
       dialect: dialectOf(address),
       scrub: async () => (await (await opening)?.scrub?.()) ?? true,
     }),
+    migrations: migrationsOf(address),
     bucket: AUDIT_EXPORT_DIR === undefined ? undefined : directoryBucket(AUDIT_EXPORT_DIR),
     retentionDays: RETENTION_DAYS,
     signingKeys: AUDIT_SIGNING_KEYS,
@@ -97,14 +100,14 @@ function start(): void {
   if (opening !== undefined) consumed ??= consume()
 }
 
-function answer(id: number, work: Promise<readonly StatementResult[]>): void {
+function answer(id: number, work: Promise<readonly Result[]>): void {
   work.then(
     (results) => post({ id, results }),
-    (error) => post({ id, error }),
+    (error) => post({ id, error, fault: error instanceof DatabaseError ? error.fault : undefined }),
   )
 }
 
-async function append(events: readonly string[]): Promise<readonly StatementResult[]> {
+async function append(events: readonly string[]): Promise<readonly Result[]> {
   if (spool === undefined) throw new Error('there is no spool')
   await spool.append(events)
   return []

@@ -4,11 +4,11 @@ import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { QueueBinding } from '../../../audit/queue/audit-queue.ts'
 import { createStreamQueue } from '../../../audit/redis/stream.ts'
-import type { AuditDatabase, StatementResult } from '../../../audit/sql/database.ts'
+import { DatabaseError, type Result, type TrailDatabase } from '../../../audit/sql/database.ts'
 import { Misconfigured } from '../../../errors.ts'
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { auditPlaces } from '../schemas/audit-environment.ts'
-import { databaseOver, type RunStatements } from './database.ts'
+import { type RunStatements, trailDatabase } from './database.ts'
 import { dialectOf } from './dialect-of.ts'
 import { spoolingQueue } from './spool/spooling-queue.ts'
 import type { ThreadData, ThreadMessage, ThreadRequest } from './thread-messages.ts'
@@ -27,7 +27,7 @@ export interface AuditTrail {
   /** The bindings of a gateway; see `GatewayEnv`. */
   readonly bindings: {
     /** Undefined without `AUDIT_DATABASE`. Calls reject with the error of the database. */
-    readonly AUDIT_DB: AuditDatabase | undefined
+    readonly AUDIT_DB: TrailDatabase | undefined
     /** The stream of Redis, with the spool. Undefined: events are written to the log. */
     readonly AUDIT_QUEUE: QueueBinding | undefined
   }
@@ -46,7 +46,7 @@ export interface AuditTrail {
 }
 
 interface Call {
-  resolve(results: readonly StatementResult[]): void
+  resolve(results: readonly Result[]): void
   reject(error: unknown): void
 }
 
@@ -86,7 +86,7 @@ export function createAuditTrail(variables: ThreadData['variables']): AuditTrail
       }
       const call = calls.get(message.id)
       calls.delete(message.id)
-      if ('error' in message) call?.reject(message.error)
+      if ('error' in message) call?.reject(errorOf(message))
       else call?.resolve(message.results)
     })
     worker.on('error', (error) => {
@@ -103,7 +103,7 @@ export function createAuditTrail(variables: ThreadData['variables']): AuditTrail
     return worker
   }
 
-  function call(requestOf: (id: number) => ThreadRequest): Promise<readonly StatementResult[]> {
+  function call(requestOf: (id: number) => ThreadRequest): Promise<readonly Result[]> {
     return new Promise((resolve, reject) => {
       lastId += 1
       send(requestOf(lastId))
@@ -128,7 +128,7 @@ export function createAuditTrail(variables: ThreadData['variables']): AuditTrail
       AUDIT_DB:
         database === undefined
           ? undefined
-          : databaseOver({ run: runStatements, dialect: dialectOf(database) }),
+          : trailDatabase({ run: runStatements, dialect: dialectOf(database) }),
       AUDIT_QUEUE: hasQueue ? { sendBatch } : undefined,
     },
     connect(redis) {
@@ -174,3 +174,6 @@ export function createAuditTrail(variables: ThreadData['variables']): AuditTrail
     },
   }
 }
+
+const errorOf = ({ error, fault }: Extract<ThreadMessage, { readonly error: unknown }>): unknown =>
+  fault === undefined ? error : new DatabaseError(fault, { cause: error })
