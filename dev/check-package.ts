@@ -20,7 +20,7 @@ const MAX_PACKED_BYTES = 2_053_000
 /** Of `portcullis`, types included. */
 const MAX_NAMES = 60
 /** An app with few parts, and its budget in KiB after gzip: just above the measured size. */
-const FEWEST_PARTS = { entry: 'examples/parts/worker.ts', maxKib: 82.9 }
+const FEWEST_PARTS = { entry: 'examples/parts/worker.ts', maxKib: 83.4 }
 
 /** Everything that the package may contain. */
 const ALLOWED =
