@@ -53,7 +53,7 @@ export const TUPLE_ACTIONS = 'relations.'
 export const isAbout = (change: AuditChange, subject: string): boolean =>
   namesIn(change).includes(subject)
 
-/** Returns the change in a column. One that is no JSON names nobody. */
+/** Returns the change in a column. One that is no JSON names no person. */
 export function changeOf(column: unknown): AuditChange {
   try {
     const { action, target } = JSON.parse(String(column)) as Record<string, unknown>

@@ -5,12 +5,13 @@ import {
   GENESIS,
   PARTITION,
 } from '../../src/audit/chain.ts'
-import type { ChainRow } from '../../src/audit/chain-row.ts'
+import { type ChainRow, canonicalJson } from '../../src/audit/chain-row.ts'
 import { type AuditEvent, lostEvent } from '../../src/audit/event.ts'
 import { CALLER, CHANGE, newSalt, type PersonalGroup } from '../../src/audit/personal.ts'
 import { keepCheckpoint } from '../../src/audit/sql/audit-chain.ts'
 import { type AuditRow, storable } from '../../src/audit/sql/audit-row.ts'
-import type { ConsumerDatabase } from '../../src/audit/sql/database.ts'
+import { type ConsumerDatabase, rowsOf } from '../../src/audit/sql/database.ts'
+import { sql, text } from '../../src/audit/sql/statement.ts'
 import { type Digest, sha256 } from '../../src/crypto/sha256.ts'
 import { prepare } from './prepared.ts'
 
@@ -190,4 +191,27 @@ export async function insertEarlierRows(
     prepare(db, MOVE).bind(head.seq, head.hash, seq, time_ms, PARTITION).statement,
     ...(sealed === undefined ? [] : [keepCheckpoint(sealed)]),
   ])
+}
+
+/** Columns of later migrations, which a row of the first format had not. */
+const LATER = [
+  ...['observed', 'rejected', 'host', 'origin', 'call', 'api_key', 'grants', 'fields'],
+  ...['v', 'salt', 'commitment', 'change_salt', 'change_commitment', 'erasure'],
+]
+
+/** Gives all rows of the chain the first format, which had no commitments, and removes the checkpoints. */
+export async function toFirstFormat(db: ConsumerDatabase): Promise<void> {
+  const rows = await rowsOf<ChainRow>(db, sql`SELECT * FROM audit_events ORDER BY seq`)
+  let previous = GENESIS.hash
+  for (const row of rows) {
+    const { hash: _, previous_hash: __, ...columns } = row
+    const then = Object.entries(columns).filter(([name]) => !LATER.includes(name))
+    const hash = await sha256(`${previous}\n${canonicalJson(Object.fromEntries(then))}`)
+    const cleared = text(LATER.map((name) => `${name} = NULL`).join(', '))
+    await db.run([
+      sql`UPDATE audit_events SET ${cleared}, hash = ${hash}, previous_hash = ${previous} WHERE seq = ${row.seq ?? null}`,
+    ])
+    previous = hash
+  }
+  await db.run([sql`UPDATE audit_heads SET hash = ${previous}`, sql`DELETE FROM audit_checkpoints`])
 }

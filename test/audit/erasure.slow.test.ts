@@ -13,7 +13,7 @@ import { carryOutErasures, endRetention, exportDue } from '../../src/runtimes/au
 import { generateSigningJwk } from '../features/operators/signing-jwk.ts'
 import { usualOrLong } from '../harness/long.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
-import { insertEarlierRows } from './earlier-rows.ts'
+import { insertEarlierRows, toFirstFormat } from './earlier-rows.ts'
 import { anEvent } from './event.ts'
 import { type AuditStores, describeStores } from './harness.ts'
 import { prepare, runAll } from './prepared.ts'
@@ -617,38 +617,7 @@ describeStores((start, { isFirst }) => {
 
     test('of rows written before commitments existed keeps them in the chain', async () => {
       await appendRows([by('bob'), by(ALICE), by('carol')])
-      // The format of that time.
-      const { canonicalJson } = await import('../../src/audit/chain-row.ts')
-      const { sha256 } = await import('../../src/crypto/sha256.ts')
-      const later = [
-        'observed',
-        'rejected',
-        'host',
-        'origin',
-        'call',
-        'api_key',
-        'grants',
-        'fields',
-        'v',
-        'salt',
-        'commitment',
-        'change_salt',
-        'change_commitment',
-        'erasure',
-      ]
-      let previous = 'A'.repeat(43)
-      for (const row of await rows()) {
-        const { hash: _, previous_hash: __, ...columns } = row
-        const then = Object.entries(columns).filter(([name]) => !later.includes(name))
-        const hash = await sha256(`${previous}\n${canonicalJson(Object.fromEntries(then))}`)
-        const cleared = later.map((name) => `${name} = NULL`).join(', ')
-        await sql(`UPDATE audit_events SET ${cleared}, hash = ?, previous_hash = ? WHERE seq = ?`)
-          .bind(hash, previous, row.seq ?? null)
-          .run()
-        previous = hash
-      }
-      await sql('UPDATE audit_heads SET hash = ?').bind(previous).run()
-      await sql('DELETE FROM audit_checkpoints').run()
+      await toFirstFormat(harness.db)
       expect(await verifyChain(page, undefined)).toMatchObject({ ok: true, events: 3 })
       await sql("UPDATE audit_events SET observed = '[]' WHERE seq = 1").run()
       expect((await verifyChain(page, undefined)).findings).toMatchObject([

@@ -1,0 +1,84 @@
+/** Exports of each format, verified by the command line and by a program that was written after the document. */
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { publicKeysIn } from '../../cli/checkpoints.ts'
+import { readExports } from '../../cli/exports.ts'
+import { verifyChain } from '../../cli/verify.ts'
+import { ROOT } from '../harness/process.ts'
+import { SAMPLES, writeSampleExports } from './sample-exports.ts'
+
+const VERIFIER = join(ROOT, 'examples/verify-export/verify.py')
+const hasPython = spawnSync('python3', ['--version']).status === 0
+const hasCryptography = spawnSync('python3', ['-c', 'import cryptography']).status === 0
+
+let folder: string
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'portcullis-samples-'))
+  await writeSampleExports(folder)
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const filesOf = (name: string) => {
+  const directory = join(folder, name, 'audit/0')
+  return readdirSync(directory).map((file) => join(directory, file))
+}
+const textOf = (name: string) =>
+  filesOf(name)
+    .map((file) => readFileSync(file, 'utf8'))
+    .join('')
+
+function python(name: string) {
+  const keys = hasCryptography ? ['--jwks', join(folder, 'keys.json')] : []
+  const { status, stdout, stderr } = spawnSync('python3', [VERIFIER, join(folder, name), ...keys])
+  return { status, output: `${stdout}${stderr}` }
+}
+
+async function commandLine(name: string) {
+  const { reader, extent } = await readExports([join(folder, name)])
+  const keys = publicKeysIn(readFileSync(join(folder, 'keys.json'), 'utf8'))
+  return verifyChain(reader(), keys, extent)
+}
+
+describe.each(Object.keys(SAMPLES))('an export of the kind %s', (name) => {
+  test('is valid by the command line, and contains no erased person', async () => {
+    const { findings, ok, erased } = await commandLine(name)
+    expect(findings).toEqual([])
+    expect(ok).toBe(true)
+    const isErased = name.includes('erased') || name === 'pruned'
+    expect(erased > 0).toBe(isErased)
+    expect(textOf(name).includes('alice')).toBe(!isErased)
+  })
+
+  test.runIf(hasPython)('is valid by the document', () => {
+    expect(python(name)).toMatchObject({ status: 0, output: expect.stringMatching(/^\d+ events/) })
+  })
+})
+
+test.runIf(hasPython).each(['first-format-erased', 'rows-erased', 'blocks-erased'])(
+  'a change in the export %s is found by the document',
+  (name) => {
+    const [file = ''] = filesOf(name)
+    const whole = readFileSync(file, 'utf8')
+    try {
+      for (const [before, after] of [
+        ['rate_limited:standard', 'rate_limited:standarD'],
+        ['"status":429', '"status":428'],
+        ['429', '428'],
+      ] as const) {
+        if (!whole.includes(before)) continue
+        // The first rows may be erased ones of the first format, which have no commitments.
+        const at = whole.lastIndexOf(before)
+        writeFileSync(file, whole.slice(0, at) + after + whole.slice(at + before.length))
+        expect(python(name).status, before).toBe(1)
+      }
+      const lines = whole.split('\n')
+      writeFileSync(file, lines.toSpliced(Math.floor(lines.length / 2), 1).join('\n'))
+      expect(python(name).status, 'a line is missing').toBe(1)
+    } finally {
+      writeFileSync(file, whole)
+    }
+  },
+)
