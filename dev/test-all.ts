@@ -1,9 +1,9 @@
 /**
  * `npm run test:all`: every test, in two processes of vitest side by side. Black-box tests of both runtimes,
  * each with a stack of its own, and then tests of `bench/` run one file after the other and wait most of the
- * time; in one process, they would begin when all others have ended. They take as long as the other tests,
- * so that the same number of files runs all the time. Their output follows the other output. Exits with 1 if a
- * process fails.
+ * time; in one process, they would begin when all others have ended. They take almost as long as the other tests,
+ * so that the same number of files runs all the time. `--check` is for `npm run check`: other checks come before
+ * them, and take no time of their own. Their output follows the other output. Exits with 1 if a process fails.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,16 +12,17 @@ import { ROOT } from './start/settings.ts'
 const VITEST = 'node_modules/vitest/vitest.mjs'
 const PARTS = ['parts', 'heap']
 const ONE_BY_ONE = [['blackbox'], ['blackbox-node'], ['bench']]
+/** Scripts of `package.json`. Not that of the package: it replaces `dist`, which tests use. */
+const CHECKS = process.argv.includes('--check') ? ['lint', 'check:size'] : []
 
 interface Ended {
   readonly failed: boolean
   readonly output: string
 }
 
-/** Runs the projects. Their output is shown as it comes, or returned. */
-async function run(projects: readonly string[], shows: boolean): Promise<Ended> {
-  const names = projects.flatMap((name) => ['--project', name])
-  const child = spawn(process.execPath, [VITEST, 'run', ...names], {
+/** Runs a program. Its output is shown as it comes, or returned. */
+async function run(program: string, args: readonly string[], shows = false): Promise<Ended> {
+  const child = spawn(program, args, {
     cwd: ROOT,
     stdio: ['ignore', shows ? 'inherit' : 'pipe', shows ? 'inherit' : 'pipe'],
   })
@@ -34,12 +35,18 @@ async function run(projects: readonly string[], shows: boolean): Promise<Ended> 
   return { failed: code !== 0, output }
 }
 
+const test = (projects: readonly string[], shows?: boolean): Promise<Ended> => {
+  const names = projects.flatMap((name) => ['--project', name])
+  return run(process.execPath, [VITEST, 'run', ...names], shows)
+}
+
 async function runOneByOne(): Promise<readonly Ended[]> {
   const ended: Ended[] = []
-  for (const projects of ONE_BY_ONE) ended.push(await run(projects, false))
+  for (const script of CHECKS) ended.push(await run('npm', ['run', script]))
+  for (const projects of ONE_BY_ONE) ended.push(await test(projects))
   return ended
 }
 
-const [parts, others] = await Promise.all([run(PARTS, true), runOneByOne()])
+const [parts, others] = await Promise.all([test(PARTS, true), runOneByOne()])
 for (const { output } of others) process.stdout.write(output)
 if ([parts, ...others].some(({ failed }) => failed)) process.exitCode = 1
