@@ -461,6 +461,7 @@ describe.each(['auto', 'embedded'] as const)('API keys (%s Redis)', (prefer) => 
     expect(apiKeys[0]).toMatchObject({ id, lastUsedAt })
     await gateway.admin('DELETE', `/api-keys/${id}`)
     expect((await gateway.admin('GET', `/api-keys/${id}`)).body).toMatchObject({ lastUsedAt })
-    expect(await gateway.redis.direct.ttl(`pc:api-key-use:${id}`)).toBeGreaterThan(0)
+    const [use = ''] = await gateway.redis.direct.keys(`*api-key-use:${id}`)
+    expect(await gateway.redis.direct.ttl(use)).toBeGreaterThan(0)
   })
 })

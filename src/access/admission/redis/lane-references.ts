@@ -5,6 +5,7 @@ import { type ClusterConnection, searchLanes } from '../../../redis/lanes.ts'
 import { evalCommand } from '../../../redis/script.ts'
 import { type BanKey, listSubjectBans, observedBan } from '../../abuse/ban.ts'
 import type { Principal } from '../../principal.ts'
+import { copyFacts } from '../../revocation/redis/facts.ts'
 import { deriveRevocationKeys, NOTHING_REVOCABLE } from '../../revocation/revocation.ts'
 import { checkBinding } from '../../tokens/credential.ts'
 import { readReference } from '../../tokens/redis/references.ts'
@@ -78,6 +79,8 @@ export function createLaneResolver(
     })
     if (known === undefined) return unknown ?? resolveByLegs(connection, consult, query, undefined)
     const { record, facts } = known.found
+    if (record.kind === 'api_key' && known.lane === connection)
+      copyRecord(connection, query, record)
     // Only the lane of the subject has all that decides about it.
     if (facts !== undefined && known.lane === lanes.of(record.subject)) return facts
     return resolveByLegs(connection, consult, query, record)
@@ -184,6 +187,17 @@ function* valuesOf(
     yield [key, facts.revokedBeforeSeconds[at]]
   for (const [at, { key }] of bans.entries()) yield [key, facts.bannedUntilSeconds[at]]
   for (const [at, { key }] of observedBans.entries()) yield [key, facts.observedUntilSeconds[at]]
+}
+
+/** Copies the record of an API key to the lane of its hash, so that its next use finds it there. Not waited for. */
+function copyRecord(
+  connection: ClusterConnection,
+  { reference: { hash }, nowMs }: ReferenceQuery,
+  { subject }: ReferenceRecord,
+): void {
+  const { keys, lanes } = connection
+  if (lanes.credentialsInControl || lanes.of(hash) !== lanes.of(subject)) return
+  copyFacts(connection, [{ key: keys.reference + hash, subject }], () => nowMs).catch(() => {})
 }
 
 /** Records the use of an API key, at most once a minute. The request does not wait for it. */

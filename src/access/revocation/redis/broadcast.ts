@@ -18,6 +18,12 @@ import {
   READ_FACTS_SCRIPT,
 } from './scripts.generated.ts'
 
+/**
+ * How long a lane has the copy of a record of a secret, in seconds. Less than its revocation lasts, which a gateway of
+ * an earlier version writes without a new copy. Later, the record is read from the control lane and copied again.
+ */
+const RECORD_COPY_SECONDS = 3_600
+
 /** A fact with the lane that needs it. */
 interface Copy {
   /** The number of the lane; undefined: all lanes. */
@@ -151,13 +157,19 @@ async function copyTogether(
   const nowSeconds = Math.floor(now() / 1000)
   const calls = [...lanes.all.entries()].flatMap(([number, lane]) => {
     const own = read.facts.filter(({ copy }) => copy.lane === undefined || copy.lane === number)
-    return own.length === 0 ? [] : [copyTo(acknowledged(lane), own, read.version, nowSeconds)]
+    const facts = own.map((fact) => copyOfRecord(control, lanes, fact))
+    return own.length === 0 ? [] : [copyTo(acknowledged(lane), facts, read.version, nowSeconds)]
   })
   const outcomes = await Promise.allSettled(calls)
   const failures = outcomes.filter((outcome) => outcome.status === 'rejected')
   if (failures.length > 0) throw incomplete(failures[0]?.reason, failures.length, calls.length)
   const ends = read.facts.flatMap((fact, index) => [
-    ...[pending[index]?.mark ?? '', textOf(fact.copy), endOf(fact, nowSeconds)],
+    // A lane that lost the copy of a record gets it with its next use.
+    ...[
+      pending[index]?.mark ?? '',
+      textOf(fact.copy),
+      isRecord(control, fact.copy) ? 0 : endOf(fact, nowSeconds),
+    ],
   ])
   // If this fails, another gateway copies the facts again, which changes nothing.
   await runText(control, END_FACTS_SCRIPT, [pendingFacts, facts], [nowSeconds, ...ends]).catch(
@@ -227,17 +239,36 @@ function copyTo(
   version: string,
   nowSeconds: number,
 ): Promise<unknown> {
-  const { cutoff, plan, limitOverride } = namesOf(lane.keys)
+  const { cutoff, texts } = namesOf(lane.keys)
   const keys = [lane.keys.feed]
   const values: (string | number)[] = [version, nowSeconds, COPY_SECONDS]
   for (const { copy, value, life } of facts) {
     const key = lane.keys.prefix + copy.name
     keys.push(key, lane.keys.owners + key, replicationKeys(lane.keys).copied + copy.name)
     const lead = copy.name.startsWith(cutoff) ? MAX_ISSUED_AHEAD_SECONDS : 0
-    const isText = copy.name.startsWith(plan) || copy.name.startsWith(limitOverride)
+    const isText = texts.some((beginning) => copy.name.startsWith(beginning))
     values.push(value, life, lead, isText ? 1 : 0)
   }
   return runScript(lane, copyScript, keys, values)
+}
+
+/** Whether a fact is the record of a secret. */
+const isRecord = ({ keys }: RedisConnection, { name }: Copy): boolean =>
+  name.startsWith(keys.reference.slice(keys.prefix.length))
+
+/**
+ * Returns what a lane gets. Of a record, it gets a short-lived copy; none while gateways of an earlier version run,
+ * which would not change it.
+ */
+function copyOfRecord(
+  control: RedisConnection,
+  { credentialsInControl }: Lanes,
+  fact: StoredFact,
+): StoredFact {
+  const { value, life } = fact
+  if (!isRecord(control, fact.copy) || value === '') return fact
+  if (credentialsInControl) return { ...fact, value: '' }
+  return { ...fact, life: life < 0 ? RECORD_COPY_SECONDS : Math.min(life, RECORD_COPY_SECONDS) }
 }
 
 /** Returns the second in which a fact ends. 0: it is absent. */
@@ -273,8 +304,7 @@ function pendingIn(mark: string): Pending {
   return { copy: copyIn(mark.slice(mark.indexOf(' ') + 1)), mark }
 }
 
-const namesOf = ({ prefix, revokedBefore, plan, limitOverride }: RedisKeys) => ({
+const namesOf = ({ prefix, revokedBefore, plan, limitOverride, reference }: RedisKeys) => ({
   cutoff: revokedBefore.slice(prefix.length),
-  plan: plan.slice(prefix.length),
-  limitOverride: limitOverride.slice(prefix.length),
+  texts: [plan, limitOverride, reference].map((name) => name.slice(prefix.length)),
 })

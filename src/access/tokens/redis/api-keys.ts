@@ -3,6 +3,7 @@ import { v4, v7 } from 'uuid'
 import { Denied, Unavailable } from '../../../errors.ts'
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { recordKeys } from '../../../redis/keys.ts'
+import { laneOf } from '../../../redis/lanes.ts'
 import { createRecordList, NEVER_ENDS } from '../../../redis/record-list.ts'
 import {
   readList,
@@ -65,7 +66,12 @@ type Secrets = readonly OldSecret[]
 /** Returns the text that each change of a record changes. The scripts compare it; see `state_of`. */
 const stateOf = ({ tokenId, revision = 0 }: ApiKey): string => `${tokenId} ${revision}`
 
-/** Creates the adapter. Each change is atomic: the key is stored, listed and valid, or none. */
+/**
+ * Creates the adapter. Each change is atomic: the key is stored, listed and valid, or none.
+ *
+ * On a cluster, the control lane decides about keys. The lane of the subject has copies of the records of secrets,
+ * as of revocations; see docs/decisions/0125.
+ */
 export function createApiKeys({
   redis,
   publicUrl,
@@ -87,7 +93,8 @@ export function createApiKeys({
     const { old, ended = [], kept = [] } = replaced ?? {}
     // Absent in most records, so that earlier versions of the gateway can read them.
     const stored: ApiKey = { ...key, oldSecrets: kept.length === 0 ? undefined : [...kept] }
-    const keys = [...list.keysOf(key.id), names.reference + key.hash, names.feed]
+    const reference = names.reference + key.hash
+    const keys = [...list.keysOf(key.id), reference, names.feed]
     const end = key.expiresAtSeconds
     const values = [
       key.id,
@@ -107,25 +114,37 @@ export function createApiKeys({
     }
     const ends = await keysOfSecrets(ended)
     keys.push(...ends)
+    const facts = factsOf(keys.slice(keys.indexOf(reference)), key)
     values.push(...(await endedReferences(key, ended)))
-    const done = await writeFacts(redis, revocationsIn(ends, key), now, () =>
+    const done = await writeFacts(redis, facts, now, () =>
       list.run(WRITE_API_KEY_SCRIPT, keys, values),
     )
     return done === 1 ? stored : undefined
   }
 
-  async function newSecret() {
-    const secret = newApiKey()
+  async function newSecret(subject: string) {
+    const secret = redis.lanes?.draw(subject, () => newApiKey()) ?? newApiKey()
     const hash = await credentialHash(secret)
     return { secret, members: { tokenId: v4(), hash, prefix: shownPrefixOf(secret) } }
   }
 
-  /** Adds the times of the last use. */
+  /** Adds the times of the last use, from the lanes of the subjects. Earlier versions use the control lane. */
   async function withUses(keys: readonly ApiKey[]): Promise<ListedApiKey[]> {
-    if (keys.length === 0) return []
-    const command = ['MGET', ...keys.map(({ id }) => names.apiKeyUse + id)]
-    const uses = readList(await sendCommand(redis, command), keys.length)
-    return keys.map((key, index) => ({ ...key, lastUsedAtSeconds: useOf(uses[index]) }))
+    const uses = new Map<string, number>()
+    const byLane = new Map<RedisConnection, string[]>()
+    for (const { id, subject } of keys)
+      for (const lane of new Set([redis, laneOf(redis, subject)]))
+        byLane.set(lane, [...(byLane.get(lane) ?? []), id])
+    async function readUses(lane: RedisConnection, ids: readonly string[]): Promise<void> {
+      const { apiKeyUse } = recordKeys(lane.keys)
+      const reply = await sendCommand(lane, ['MGET', ...ids.map((id) => apiKeyUse + id)])
+      for (const [index, use] of readList(reply, ids.length).entries()) {
+        const [id, at] = [ids[index] ?? '', useOf(use)]
+        if (at !== null) uses.set(id, Math.max(at, uses.get(id) ?? at))
+      }
+    }
+    await Promise.all([...byLane].map(([lane, ids]) => readUses(lane, ids)))
+    return keys.map((key) => ({ ...key, lastUsedAtSeconds: uses.get(key.id) ?? null }))
   }
 
   const useOf = (use: unknown) => (use == null ? null : readSeconds(readText(use)))
@@ -171,9 +190,9 @@ export function createApiKeys({
     return (await Promise.all(pairs)).flat()
   }
 
-  /** Returns the revocations among the keys of secrets. */
-  const revocationsIn = (keys: readonly string[], { subject }: Pick<ApiKey, 'subject'>) =>
-    keys.filter((_, index) => index % 2 === 1).map((revocation) => ({ key: revocation, subject }))
+  /** Returns what the lane of the subject must have: revocations, and records of secrets. */
+  const factsOf = (keys: readonly string[], { subject }: Pick<ApiKey, 'subject'>) =>
+    keys.filter((key) => key !== names.feed).map((key) => ({ key, subject }))
 
   /** Returns all secrets of a key, the newest first, with their ends after a grace period. */
   function listSecrets(key: ApiKey, graceSeconds: number): Secrets {
@@ -212,8 +231,13 @@ export function createApiKeys({
       ['GET', names.apiKeyUse + id],
     ])
     const [text, use] = readList(replies.map(readResult), 2)
-    if (text === null) return undefined
-    return { ...recordIn(text, apiKeySchema), lastUsedAtSeconds: useOf(use) }
+    const key = text === null ? undefined : recordIn(text, apiKeySchema)
+    const atSeconds = useOf(use)
+    if (redis.lanes === undefined) return key && { ...key, lastUsedAtSeconds: atSeconds }
+    const lane = laneOf(redis, key?.subject ?? id)
+    const inLane = useOf(await sendCommand(lane, ['GET', recordKeys(lane.keys).apiKeyUse + id]))
+    const last = Math.max(atSeconds ?? 0, inLane ?? 0)
+    return key && { ...key, lastUsedAtSeconds: last === 0 ? null : last }
   }
 
   return {
@@ -247,7 +271,7 @@ export function createApiKeys({
     async create(described, createdBy, issuedAtSeconds, createdByName) {
       const { name, subject, roles, scopes, tenant, expiresInSeconds, metadata } = described
       const createdAtSeconds = nowSeconds()
-      const { secret, members } = await newSecret()
+      const { secret, members } = await newSecret(subject)
       const key = await write({
         ...members,
         id: v7(),
@@ -302,7 +326,7 @@ export function createApiKeys({
           .filter(({ untilSeconds }) => untilSeconds > nowSeconds())
           .slice(0, MAX_OLD_SECRETS)
         const ended = secrets.filter((one) => !kept.includes(one))
-        const { secret, members } = await newSecret()
+        const { secret, members } = await newSecret(old.subject)
         const rotatedAtSeconds = issuedAtSeconds ?? nowSeconds()
         const key = await write({ ...old, ...members, rotatedAtSeconds }, { old, ended, kept })
         return key && { key, secret }
@@ -321,7 +345,7 @@ export function createApiKeys({
           revokedAtSeconds + endedSeconds,
           ...(await endedReferences(key, secrets)),
         ]
-        const done = await writeFacts(redis, revocationsIn(ends, key), now, () =>
+        const done = await writeFacts(redis, factsOf(ends, key), now, () =>
           list.run(END_API_KEY_SCRIPT, keys, values),
         )
         return done === 1 ? true : undefined
