@@ -55,6 +55,7 @@ export type AuthorizationErrorCode =
   | 'unsupported_response_type'
   | 'access_denied'
   | 'login_required'
+  | 'unmet_authentication_requirements'
   | 'consent_required'
   | 'request_not_supported'
   | 'invalid_request_uri'

@@ -33,6 +33,7 @@ const CODES: Readonly<Record<Exclude<keyof Checks, 'oauth_refused'> | OAuthError
   unsupported_response_type: true,
   access_denied: true,
   login_required: true,
+  unmet_authentication_requirements: true,
   consent_required: true,
   request_not_supported: true,
   invalid_request_uri: true,

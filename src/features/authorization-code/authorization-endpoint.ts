@@ -15,6 +15,7 @@ import {
   isRegisteredRedirect,
   withoutLoopbackPort,
 } from '../authorization-server/schemas/redirect-uri.ts'
+import { UNMET_MARK } from '../sign-in/return-path.ts'
 import { type AuthorizationCodes, newCode } from './authorization-code.ts'
 import { type AuthorizationRequest, formatParameters } from './authorization-request.ts'
 import { type ConsentChange, type Consents, holdersOf, isCovered } from './consent.ts'
@@ -70,6 +71,8 @@ export interface ReadRequest {
   readonly pushed: string | undefined
   /** From the stored request, if the browser comes back from a login that the request demanded. */
   readonly loginAfterSeconds: number | undefined
+  /** Whether that login did not meet the demand. */
+  readonly isUnmet: boolean
 }
 
 /** Where a response goes. The client has registered this redirect URI. */
@@ -95,7 +98,13 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
       if (clientId === undefined) throw oauthRefused('invalid_request', 'authorize_client_id')
       const uri = given.one('request_uri')
       if (uri === undefined)
-        return { form: given, clientId, pushed: undefined, loginAfterSeconds: undefined }
+        return {
+          form: given,
+          clientId,
+          pushed: undefined,
+          loginAfterSeconds: undefined,
+          isUnmet: false,
+        }
       const handle = uri.startsWith(REQUEST_URI_PREFIX)
         ? uri.slice(REQUEST_URI_PREFIX.length)
         : undefined
@@ -109,7 +118,8 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
         throw oauthRefused('invalid_request_uri', 'request_uri_used')
       const { loginAfterSeconds } = found
       const pushed = loginAfterSeconds === undefined ? hash : found.pushed
-      return { form: parseForm(found.parameters), clientId, pushed, loginAfterSeconds }
+      const isUnmet = loginAfterSeconds !== undefined && given.one(UNMET_MARK) !== undefined
+      return { form: parseForm(found.parameters), clientId, pushed, loginAfterSeconds, isUnmet }
     },
 
     /**

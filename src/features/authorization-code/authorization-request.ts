@@ -9,8 +9,36 @@ import { isResource } from '../authorization-server/target.ts'
 const MAX_STATE_CHARS = 2_048
 const MAX_RESOURCES = 5
 const MAX_ACR_CHARS = 1_024
+const MAX_CLAIMS_CHARS = 4_096
 /** base64url SHA-256: a challenge of PKCE, or the thumbprint of a key. */
 const SHA256 = z.string().check(z.regex(/^[\w-]{43}$/))
+
+/** Values of `acr`, separated by spaces. */
+const acrValues = z
+  .string()
+  .check(
+    z.maxLength(MAX_ACR_CHARS),
+    z.regex(/^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/),
+  )
+
+/** The part of `claims` (OpenID Connect Core section 5.5) that is about the login. Others are ignored. */
+const claimsRequest = z.object({
+  id_token: z.optional(
+    z.nullable(
+      z.object({
+        acr: z.optional(
+          z.nullable(
+            z.object({
+              essential: z.optional(z.boolean()),
+              value: z.optional(z.string()),
+              values: z.optional(z.array(z.string())),
+            }),
+          ),
+        ),
+      }),
+    ),
+  ),
+})
 
 const PROMPTS = ['none', 'login', 'consent', 'select_account'] as const
 export type Prompt = (typeof PROMPTS)[number]
@@ -32,14 +60,8 @@ const parameters = z.object({
       ),
   ),
   max_age: z.optional(z.string().check(z.regex(/^\d{1,9}$/))),
-  acr_values: z.optional(
-    z
-      .string()
-      .check(
-        z.maxLength(MAX_ACR_CHARS),
-        z.regex(/^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/),
-      ),
-  ),
+  acr_values: z.optional(acrValues),
+  claims: z.optional(z.string().check(z.maxLength(MAX_CLAIMS_CHARS))),
   dpop_jkt: z.optional(SHA256),
   // RFC 9101. PAR is the way to protect the parameters.
   request: z.optional(z.never()),
@@ -97,8 +119,32 @@ export function parseAuthorizationRequest(form: OAuthForm): AuthorizationRequest
     resources,
     prompts: new Set((data.prompt?.split(' ') ?? []) as Prompt[]),
     maxAgeSeconds: data.max_age === undefined ? undefined : Number(data.max_age),
-    acr: data.acr_values?.split(' '),
+    acr: essentialAcr(data.claims) ?? data.acr_values?.split(' '),
     dpopKey: data.dpop_jkt,
+  }
+}
+
+/**
+ * Returns the accepted values of an `acr` that is requested as an essential claim: the login must have one of
+ * them (OpenID Connect Core section 5.5.1.1). Undefined: none is requested so. Throws `Denied`
+ * (`invalid_request`) for text that is no request for claims.
+ */
+function essentialAcr(text: string | undefined): readonly string[] | undefined {
+  if (text === undefined) return undefined
+  const { acr } = readClaims(text)?.id_token ?? {}
+  const values = acr?.values ?? (acr?.value === undefined ? [] : [acr.value])
+  if (acr?.essential !== true || values.length === 0) return undefined
+  const isAcr = (value: string) => !value.includes(' ')
+  if (!values.every(isAcr) || !acrValues.safeParse(values.join(' ')).success)
+    throw oauthRefused('invalid_request', 'authorize_claims')
+  return values
+}
+
+function readClaims(text: string) {
+  try {
+    return claimsRequest.parse(JSON.parse(text))
+  } catch (cause) {
+    throw oauthRefused('invalid_request', 'authorize_claims', { cause })
   }
 }
 

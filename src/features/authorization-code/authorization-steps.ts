@@ -73,16 +73,23 @@ export function createAuthorizationSteps(endpoint: AuthorizationEndpoint, now: (
     read: ReadRequest,
     { prompts, maxAgeSeconds, acr }: AuthorizationRequest,
     { address, returnPath, findUser }: Browser,
+    isTrusted: boolean,
   ): Promise<SignedInUser | Redirect> {
     const { loginAfterSeconds } = read
     const prompt = (['login', 'select_account'] as const).find((name) => prompts.has(name))
     if (prompts.has('none') && prompt !== undefined)
       throw oauthRefused('invalid_request', 'authorize_prompt')
+    if (read.isUnmet)
+      throw acr === undefined && maxAgeSeconds === undefined
+        ? oauthRefused('login_required', 'authorize_login_unmet')
+        : oauthRefused('unmet_authentication_requirements', 'authorize_login_unmet')
     // With `max_age`, the provider must say when the user logged in. Otherwise, nothing shows it.
     const ageSeconds = prompt === 'login' ? (maxAgeSeconds ?? LOGIN_SECONDS) : maxAgeSeconds
-    const isTimed = prompt !== undefined || ageSeconds !== undefined
+    const isDemanding = prompt !== undefined || ageSeconds !== undefined || acr !== undefined
     const demand = {
       uiLocales: localesIn(read),
+      // Otherwise the page of the sign-in says what was not met: no error goes to the client.
+      returnsUnmet: isTrusted,
       ...(acr !== undefined && { acr }),
       ...(loginAfterSeconds === undefined && {
         ...(prompt !== undefined && { prompt }),
@@ -92,7 +99,7 @@ export function createAuthorizationSteps(endpoint: AuthorizationEndpoint, now: (
     let user = await findUser({ returnPath, ...demand })
     if ('signInPath' in user) {
       if (prompts.has('none')) throw oauthRefused('login_required', 'authorize_login')
-      if (isTimed && loginAfterSeconds === undefined) {
+      if (isDemanding && loginAfterSeconds === undefined) {
         const atSeconds = Math.floor(now() / 1000)
         const query = await endpoint.awaitLogin(read, { address, atSeconds })
         user = await findUser({ returnPath: `${AUTHORIZE_PATH}?${query}`, ...demand })
@@ -106,6 +113,8 @@ export function createAuthorizationSteps(endpoint: AuthorizationEndpoint, now: (
     const oldestSeconds = demandedSeconds - (prompt === 'login' ? 0 : (maxAgeSeconds ?? 0))
     const { authenticatedAtSeconds = Number.NEGATIVE_INFINITY, principal } = user
     const isOld = ageSeconds !== undefined && authenticatedAtSeconds < oldestSeconds
+    if (isOld && maxAgeSeconds !== undefined)
+      throw oauthRefused('unmet_authentication_requirements', 'authorize_login_age')
     if (isOld || (prompt === 'select_account' && principal.issuedAtSeconds < demandedSeconds))
       throw oauthRefused('login_required', 'authorize_login_age')
     return user
@@ -129,7 +138,7 @@ export function createAuthorizationSteps(endpoint: AuthorizationEndpoint, now: (
       browser.sendErrorsTo(errorTarget)
       endpoint.requirePushed(client, read)
       const request = parseAuthorizationRequest(read.form)
-      const user = await requireLogin(read, request, browser)
+      const user = await requireLogin(read, request, browser, isTrusted)
       if ('redirect' in user) return user
       browser.sendErrorsTo({ ...errorTarget, user })
       const proposed = endpoint.propose(client, user, request, { ...target, pushed: read.pushed })

@@ -68,6 +68,8 @@ export interface FailedLogin {
   readonly failure: Denied | Unavailable
   readonly provider: Provider
   readonly returnPath: string
+  /** As in the demand. */
+  readonly returnsUnmet?: true | undefined
 }
 
 export interface Logins {
@@ -106,7 +108,8 @@ export function createLogins({ providers, store, random = randomBytes }: LoginsO
   }
 
   return {
-    async start(provider, { returnPath, prompt, maxAgeSeconds, acr, loginHint }, received) {
+    async start(provider, { returnPath, returnsUnmet, ...asked }, received) {
+      const { prompt, maxAgeSeconds, acr, loginHint } = asked
       const [cookie = newBrowserCookie(random)] = browserCookiesIn(received)
       const state = base64url.encode(random(SECRET_BYTES))
       const demand = { prompt, maxAgeSeconds, acr, loginHint }
@@ -124,6 +127,7 @@ export function createLogins({ providers, store, random = randomBytes }: LoginsO
         maxAgeSeconds,
         acr: acr === undefined ? undefined : [...acr],
         callbackPath: callbackPath === CALLBACK_PATH ? undefined : callbackPath,
+        returnsUnmet: returnsUnmet ? (true as const) : undefined,
       }
       await store.beginLogin(await sha256(state), login, LOGIN_SECONDS)
       return { url, cookie }
@@ -144,7 +148,7 @@ export function createLogins({ providers, store, random = randomBytes }: LoginsO
       if (cookie === undefined) throw signInRefused('browser')
       const provider = providers.find(({ issuer }) => issuer === login.issuer)
       if (provider === undefined) throw signInRefused('provider_unknown')
-      const { maxAgeSeconds, acr, returnPath, callbackPath = CALLBACK_PATH } = login
+      const { maxAgeSeconds, acr, returnPath, callbackPath = CALLBACK_PATH, returnsUnmet } = login
       const demand = { maxAgeSeconds, acr, callbackPath }
       const expected = { ...(await deriveSecrets(cookie.secret, state)), ...demand, state }
       const keepUsed = () =>
@@ -160,7 +164,7 @@ export function createLogins({ providers, store, random = randomBytes }: LoginsO
         return { login: completed, provider, returnPath }
       } catch (failure) {
         if (failure instanceof Denied || failure instanceof Unavailable)
-          return { failure, provider, returnPath }
+          return { failure, provider, returnPath, returnsUnmet }
         throw failure
       }
     },

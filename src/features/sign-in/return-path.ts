@@ -16,6 +16,9 @@ export const BACK_CHANNEL_LOGOUT_PATH = '/oauth/backchannel-logout'
 export const SESSIONS_PATH = '/oauth/sessions'
 export const SESSION_PATH = `${SESSIONS_PATH}/:id`
 
+/** A parameter that is appended to a return path: the login did not meet the demand. */
+export const UNMET_MARK = 'login_unmet'
+
 /** Where a login begins, if the page that needed it cannot be shown again. */
 export const HOME_PATH = '/'
 
@@ -40,6 +43,11 @@ export interface SignInDemand {
   readonly acr?: readonly string[] | undefined
   /** The preferred languages of the pages, separated by spaces. Default: those of the browser. */
   readonly uiLocales?: string | undefined
+  /**
+   * Whether the browser also returns if its login does not meet the demand, with {@link UNMET_MARK} in its query.
+   * Default: it gets a page that says so.
+   */
+  readonly returnsUnmet?: boolean | undefined
   /** The name of the user, if that is known. */
   readonly loginHint?: string | undefined
 }
@@ -93,6 +101,7 @@ export function signInQuery({
   maxAgeSeconds,
   acr,
   uiLocales,
+  returnsUnmet,
 }: SignInDemand): URLSearchParams {
   const query = new URLSearchParams({ return_to: returnPathIn(returnPath) })
   if (prompt !== undefined) query.set('prompt', prompt)
@@ -100,5 +109,6 @@ export function signInQuery({
   if (acr !== undefined && acr.length > 0) query.set('acr_values', acr.join(' '))
   if (uiLocales !== undefined && uiLocales.length <= MAX_UI_LOCALES_CHARACTERS)
     query.set('ui_locales', uiLocales)
+  if (returnsUnmet) query.set('unmet', 'return')
   return query
 }

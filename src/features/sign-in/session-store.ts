@@ -67,6 +67,8 @@ export const loginSchema = z.strictObject({
   browserHash: z.string(),
   maxAgeSeconds: z.optional(integer()),
   acr: z.optional(z.array(z.string())),
+  /** As in the demand. */
+  returnsUnmet: z.optional(z.literal(true)),
   /** Where the response arrives. Absent: at the callback of all providers. */
   callbackPath: z.optional(z.string()),
   /** The login has been completed: a second load of the callback goes on to its page. */

@@ -23,6 +23,7 @@ const REASONS: Readonly<Record<Reserved, true>> = {
   invalid_target: true,
   key_set: true,
   login_required: true,
+  unmet_authentication_requirements: true,
   oauth_refused: true,
   permission_missing: true,
   refused_by_feature: true,

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type SigningProvider, startSigningProvider } from '../sign-in/signing-provider.ts'
 import { createUserAgent, type UserAgent } from '../sign-in/user-agent.ts'
 import { challengeOf, newVerifier } from './code-gateway.ts'
-import { startLoginGateway } from './login-gateway.ts'
+import { OWN_CLIENT, startLoginGateway } from './login-gateway.ts'
 
 const REDIRECT_URI = 'https://agent.example.org/cb'
 const nowSeconds = () => Math.floor(Date.now() / 1000)
@@ -93,6 +93,86 @@ describe.each(['Node', 'workerd'] as const)('a demanded login on %s [S81]', (run
     gateway.provider.answer.idToken = { acr: 'mfa' }
     expect((await authorize({ acr_values: 'phr mfa' })).text).toContain('Allow access?')
     expect((await authorize({ acr_values: 'a"b' })).status).toBe(400)
+  })
+
+  describe('of a client that an operator has registered', () => {
+    const PARAMETERS = () => ({
+      response_type: 'code',
+      client_id: OWN_CLIENT.id,
+      redirect_uri: OWN_CLIENT.redirectUris[0] ?? '',
+      code_challenge: challengeOf(newVerifier()),
+      code_challenge_method: 'S256',
+      state: 'st',
+    })
+    const visit = (query: Record<string, string>) =>
+      browser.visit(
+        `${gateway.url}/oauth/authorize?${new URLSearchParams(query)}`,
+        /^https:\/\/bank\.example\.org/,
+      )
+    const requestOf = (demand: Record<string, string>) => visit({ ...PARAMETERS(), ...demand })
+    async function push(demand: Record<string, string>) {
+      const response = await createUserAgent().send(`${gateway.url}/oauth/par`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        body: String(new URLSearchParams({ ...PARAMETERS(), ...demand })),
+      })
+      const { request_uri = '' } = (await response.json()) as { request_uri?: string }
+      return visit({ client_id: OWN_CLIENT.id, request_uri })
+    }
+    const essential = (members: object) =>
+      JSON.stringify({ id_token: { acr: { essential: true, ...members } } })
+    const answerOf = ({ url }: { readonly url: string }) => {
+      const query = new URL(url).searchParams
+      return [query.get('error'), query.get('state'), query.get('iss'), query.get('code')]
+    }
+    const UNMET = () => ['unmet_authentication_requirements', 'st', gateway.url, null]
+
+    test.each<[string, Record<string, string>]>([
+      ['acr_values', { acr_values: 'phr mfa' }],
+      ['an essential acr', { claims: essential({ values: ['phr', 'mfa'] }) }],
+      ['an essential acr with one value', { claims: essential({ value: 'mfa' }) }],
+      ['max_age', { max_age: '60' }],
+    ])('%s that no login meets is an error for the client, and no code', async (_name, demand) => {
+      const weak = { acr: 'pwd', auth_time: nowSeconds() - 3_600 }
+      gateway.provider.answer.idToken = weak
+      for (const send of [requestOf, push]) {
+        browser = createUserAgent()
+        // With a session of a weaker login, and without one.
+        expect((await authorize({})).text).toContain('Allow access?')
+        const logins = gateway.provider.requests.length
+        expect(answerOf(await send(demand))).toEqual(UNMET())
+        expect(gateway.provider.requests.length).toBe(logins + 1)
+        browser = createUserAgent()
+        expect(answerOf(await send(demand))).toEqual(UNMET())
+        gateway.provider.answer.idToken = { acr: 'mfa', auth_time: nowSeconds() }
+        expect((await send(demand)).text).toContain('Allow access?')
+        const quiet = await send({ ...demand, prompt: 'none', acr_values: 'phr' })
+        expect(answerOf(quiet)[0]).toBe('claims' in demand ? 'consent_required' : 'login_required')
+        gateway.provider.answer.idToken = weak
+      }
+    })
+
+    test('a provider that cannot meet acr_values says so itself', async () => {
+      gateway.provider.answer.authorization = { error: 'unmet_authentication_requirements' }
+      expect(answerOf(await requestOf({ acr_values: 'phr' }))).toEqual(UNMET())
+    })
+
+    test('other claims are ignored, and text that is no claims request is refused', async () => {
+      gateway.provider.answer.idToken = { acr: 'pwd' }
+      const voluntary = { id_token: { acr: { values: ['phr'] }, email: { essential: true } } }
+      expect((await requestOf({ claims: JSON.stringify(voluntary) })).text).toContain('Allow')
+      for (const claims of ['{', '[]', 'null', '"acr"', essential({ values: [1] })])
+        expect([claims, answerOf(await requestOf({ claims }))[0]]).toEqual([
+          claims,
+          'invalid_request',
+        ])
+    })
+
+    test('the mark of a login that did not meet a demand has no effect on another request', async () => {
+      gateway.provider.answer.idToken = { acr: 'mfa' }
+      const page = await requestOf({ acr_values: 'mfa', login_unmet: '1' })
+      expect(page.text).toContain('Allow access?')
+    })
   })
 
   test('the choice of an account demands no new login', async () => {

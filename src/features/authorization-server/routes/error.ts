@@ -30,6 +30,7 @@ const DESCRIPTIONS: Readonly<Record<OAuthWireCode, string>> = {
   access_denied: 'The request was refused.',
   unsupported_response_type: 'Only the response type code is supported.',
   login_required: 'The user is not signed in.',
+  unmet_authentication_requirements: 'The login does not meet what the request demands.',
   consent_required: 'The user has not allowed this yet.',
   request_not_supported: 'Request objects are not supported.',
   invalid_request_uri: 'The request_uri is unknown, expired, or of another client.',

@@ -34,5 +34,6 @@ export function demandIn(query: URLSearchParams): SignInDemand {
     maxAgeSeconds: maxAge === undefined ? undefined : Number(maxAge),
     acr: acr?.split(' '),
     uiLocales,
+    returnsUnmet: firstIn(query, 'unmet') === 'return',
   }
 }

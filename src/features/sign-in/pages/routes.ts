@@ -19,7 +19,6 @@ import { receivedHeaders } from '../../../middleware/request-headers.ts'
 import { readWhole } from '../../../middleware/validate.ts'
 import type { PolicyLimit } from '../../../policy/policy.ts'
 import { completeRoute } from '../../../policy/route.ts'
-import type { Check } from '../../../problems/checks.ts'
 import { pagesOf } from '../browser-session.ts'
 import type { HandOvers } from '../hand-over.ts'
 import type { Hosts } from '../hosts.ts'
@@ -44,11 +43,13 @@ import {
   SIGNED_OUT_PATH,
   type SignInDemand,
   signInPath,
+  UNMET_MARK,
 } from '../return-path.ts'
 import { readSession, removeCookie, SESSION_COOKIE, setCookie } from '../session.ts'
 import type { SessionReader } from '../session-reader.ts'
 import type { SessionOwner } from '../session-store.ts'
 import { ownerOf, type Sessions } from '../sessions.ts'
+import { checkOf, isUnmet, isUsed } from './failed-check.ts'
 import { preferLocales } from './language.ts'
 import type { RenderPage } from './page.ts'
 import { chooserPage, sessionsPage, signedOutPage, signOutPage } from './pages.ts'
@@ -203,7 +204,7 @@ export function signInRoutes({
   page(HAND_OVER_PATH, {
     async GET(c) {
       const query = new URL(c.req.url).searchParams
-      const { prompt, ...demand } = demandIn(query)
+      const { prompt, returnsUnmet: _, ...demand } = demandIn(query)
       const host = firstIn(query, 'host') ?? ''
       const asking = { ...demand, host, state: firstIn(query, 'state') ?? '' }
       const isHere = hosts.otherOf(c.req.url) === undefined
@@ -252,8 +253,9 @@ export function signInRoutes({
     if ('failure' in completed) {
       const { failure, provider, returnPath = HOME_PATH } = completed
       // Such as with the back button: the login was completed before.
-      const isUsed = USED_CHECKS.includes(checkOf(failure))
-      if (isUsed && (await findUser(c)) !== undefined) return redirect(returnPath, [])
+      if (isUsed(failure) && (await findUser(c)) !== undefined) return redirect(returnPath, [])
+      if ('returnsUnmet' in completed && completed.returnsUnmet && isUnmet(failure))
+        return redirect(`${returnPath}${returnPath.includes('?') ? '&' : '?'}${UNMET_MARK}=1`, [])
       c.set(REFUSED, { returnPath, provider: provider?.name } satisfies RefusedLogin as never)
       throw failure
     }
@@ -363,17 +365,6 @@ export function signInRoutes({
 /** Reports whether a user who is signed in must sign in again, and not choose another account. */
 const isStepUp = ({ prompt, maxAgeSeconds, acr }: SignInDemand): boolean =>
   prompt !== 'select_account' && (prompt ?? maxAgeSeconds ?? acr) !== undefined
-
-/** Checks of a response whose login has ended, with or without success. */
-const USED_CHECKS: readonly (Check<'sign_in_refused'> | undefined)[] = [
-  'state_used',
-  'state_unknown',
-]
-
-const checkOf = (error: unknown): Check<'sign_in_refused'> | undefined =>
-  error instanceof Denied && error.denial.code === 'sign_in_refused'
-    ? error.denial.check
-    : undefined
 
 /** Returns the failure of a response that belongs to no known login. */
 function ofUnknownLogin(error: unknown) {
