@@ -27,6 +27,21 @@ export interface WorkerdOptions {
   readonly port?: number
 }
 
+/** Bundles of this run, by their entries: sources do not change during it, and many files start the same ones. */
+const bundles = new Map<string, Promise<Uint8Array>>()
+
+async function bundle(entry: string): Promise<Uint8Array> {
+  const { outputFiles } = await build({
+    entryPoints: [entry],
+    write: false,
+    bundle: true,
+    format: 'esm',
+    target: 'es2024',
+    conditions: ['workerd', 'worker', 'browser'],
+  })
+  return outputFiles[0]?.contents ?? new Uint8Array()
+}
+
 /** Bundles the entry and serves it; resolves once it answers. */
 export async function startWorkerd({
   entry,
@@ -34,14 +49,9 @@ export async function startWorkerd({
   port: chosen,
 }: WorkerdOptions): Promise<Running> {
   const directory = await mkdtemp(join(tmpdir(), 'portcullis-workerd-'))
-  await build({
-    entryPoints: [entry],
-    outfile: join(directory, 'worker.js'),
-    bundle: true,
-    format: 'esm',
-    target: 'es2024',
-    conditions: ['workerd', 'worker', 'browser'],
-  })
+  const bundled = bundles.get(entry) ?? bundle(entry)
+  bundles.set(entry, bundled)
+  await writeFile(join(directory, 'worker.js'), await bundled)
   const port = chosen ?? (await freePort())
   const bindings = Object.entries(vars)
     .map(([name, value]) => `(name = ${JSON.stringify(name)}, text = ${JSON.stringify(value)})`)
