@@ -62,7 +62,7 @@ export async function serveNodeProject({
     decided: (event, path) => isReady && live.decided({ ...event, path }),
   })
   shutdown.defer(server.close)
-  const { issuers } = configOf(vars)
+  const { issuers } = configOf(vars, features.issuers)
   const { url } = server
   const ready = untilReady(url, IN_PROCESS, {
     acceptsAnyResponse: false,

@@ -23,6 +23,7 @@ import {
 import { createWrangler, type RunWrangler } from '../deploy/wrangler.ts'
 import { Failure, REFUSED, UNDECIDED, usage } from '../failure.ts'
 import { createOutput, type Output } from '../output.ts'
+import { issuersOfProject } from '../policy/issuers.ts'
 import { projectAround } from '../project.ts'
 import { record, table } from '../text.ts'
 
@@ -143,14 +144,16 @@ async function deployProject(options: DeployOptions): Promise<void> {
   const target = targetOf(options)
   const { environment, values, folder, output } = target
   if (options.dryRun) return withScratch((scratch) => dryRun(target, scratch))
+  const issuers = await issuersOfProject(folder)
   const missing = missingCredentials(values)
   if (missing.length > 0) {
-    const unset = mistakesIn(environment, { PUBLIC_URL: 'https://gateway.invalid', ...values }, [])
+    const assumed = { PUBLIC_URL: 'https://gateway.invalid', ...values }
+    const unset = mistakesIn(environment, assumed, [], issuers)
     throw incomplete(folder, environment.name, [...missing, ...unset])
   }
   const cloudflare = cloudflareOf(values)
   const createOperator = options.createOperator ?? false
-  const plan = await makePlan({ environment, values, cloudflare, createOperator })
+  const plan = await makePlan({ environment, values, cloudflare, createOperator, issuers })
   const steps = stepsOf(plan)
   const shown = { environment: environment.name, url: plan.publicUrl, steps }
   if (options.plan) {

@@ -23,8 +23,8 @@ The token is sent nowhere. Only the metadata and the key set of an issuer are fe
 this machine. The issuer must be in ISSUERS, or be named with --issuer. Otherwise the command
 requires a confirmation, or --yes: anybody can write a token that names any issuer.
 
-ISSUERS is read from --issuers, or from the environment, the file of --values, .dev.vars, or [vars] in
-wrangler.toml, in this order.
+ISSUERS is read from --issuers, or from the environment, the file of --values, .dev.vars, [vars] in
+wrangler.toml, or the issuers of the policy, in this order.
 
 Exit codes: 0 no errors, 1 errors, 2 wrong usage. Warnings do not change the exit code.`
 

@@ -62,11 +62,13 @@ interface PlanOptions {
   readonly cloudflare: Cloudflare
   /** Whether the first operator's client is created if there are no clients. */
   readonly createOperator: boolean
+  /** `ISSUERS` of a policy with issuers of its own. */
+  readonly issuers?: string | undefined
 }
 
 /** Reads the account and returns the plan. */
 export async function makePlan(options: PlanOptions): Promise<Plan> {
-  const { environment, cloudflare, values } = options
+  const { environment, cloudflare, values, issuers } = options
   const resources: Resource[] = []
   for (const name of environment.queues)
     resources.push({ kind: 'queue', name, exists: await cloudflare.hasQueue(name) })
@@ -89,7 +91,7 @@ export async function makePlan(options: PlanOptions): Promise<Plan> {
     migrations: await migrationsOf(environment, databaseIds, cloudflare),
     releases,
     databaseIds,
-    mistakes: mistakesIn(environment, { ...values, PUBLIC_URL: publicUrl }, stored),
+    mistakes: mistakesIn(environment, { ...values, PUBLIC_URL: publicUrl }, stored, issuers),
   }
 }
 

@@ -6,7 +6,11 @@ import { toDotPath } from 'zod/v4/core'
 import { Misconfigured } from '../../src/errors.ts'
 import { environmentSchema, parseConfig } from '../../src/features/environment.ts'
 import { type Mistake, mistakeAt } from '../../src/problems/mistake.ts'
-import { isNamedByPolicy, originChecksFor } from '../../src/validators/environment.ts'
+import {
+  BOTH_HAVE_ISSUERS,
+  isNamedByPolicy,
+  originChecksFor,
+} from '../../src/validators/environment.ts'
 import { Failure, USAGE, usage } from '../failure.ts'
 import { type Environment, STATE_FOLDER } from './environment.ts'
 import { namesIn, tableOf } from './project.ts'
@@ -92,23 +96,32 @@ export function configuredVariables({ workers }: Environment): Values {
 
 /**
  * Returns what is wrong with the values of the gateway, by its own schema.
- * `stored` are the names of secrets that Cloudflare has already; their values are unknown.
+ * `stored` are the names of secrets that Cloudflare has already; their values are unknown. `ofPolicy` is `ISSUERS` of a
+ * policy with issuers of its own.
  */
 export function mistakesIn(
   environment: Environment,
   values: Values,
   stored: readonly string[],
+  ofPolicy?: string,
 ): readonly Mistake[] {
   const bindings = namesIn(environment.workers.at(-1)?.table.services, 'binding')
   const assumed = Object.entries(UNKNOWN).filter(([name]) => stored.includes(name))
+  const given: Values = {
+    ...Object.fromEntries(assumed),
+    ...configuredVariables(environment),
+    ...Object.fromEntries(Object.entries(values).filter(([name]) => isOfGateway(name))),
+  }
+  const names = [...Object.keys(given), ...stored]
+  // Also a stored variable, whose value is unknown, would stop the gateway.
+  if (ofPolicy !== undefined && names.includes('ISSUERS'))
+    return [mistakeAt('conflict', ['ISSUERS'], BOTH_HAVE_ISSUERS)]
   try {
     const variables = {
-      ...Object.fromEntries(assumed),
-      ...configuredVariables(environment),
-      ...Object.fromEntries(Object.entries(values).filter(([name]) => isOfGateway(name))),
+      ...(ofPolicy !== undefined && { ISSUERS: ofPolicy }),
+      ...given,
       ...(bindings.includes('ORIGIN') && { ORIGIN: {} }),
     }
-    const names = [...Object.keys(variables), ...stored]
     parseConfig(variables, environmentSchema, originChecksFor(names))
     return []
   } catch (error) {

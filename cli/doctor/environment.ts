@@ -2,7 +2,7 @@
 import { Misconfigured } from '../../src/errors.ts'
 import { environmentSchema, parseConfig, type WholeConfig } from '../../src/features/environment.ts'
 import { textOf } from '../../src/problems/mistake.ts'
-import { originChecksFor } from '../../src/validators/environment.ts'
+import { BOTH_HAVE_ISSUERS, failing, originChecksFor } from '../../src/validators/environment.ts'
 import type { Values } from '../deploy/values.ts'
 import { type Finding, mistake, ok, warning } from './finding.ts'
 
@@ -36,19 +36,28 @@ export interface CheckedEnvironment {
   readonly config: WholeConfig | undefined
 }
 
-/** Checks all variables. `bindsOrigin`: the origin is a Worker of `wrangler.toml`. Default schema: of Workers. */
+/**
+ * Checks all variables. `bindsOrigin`: the origin is a Worker of `wrangler.toml`. Default schema: of Workers. `ofPolicy` is
+ * `ISSUERS` of a policy with issuers of its own.
+ */
 export function checkEnvironment(
   values: Values,
   bindsOrigin: boolean,
   nowMs: number,
   schema = environmentSchema,
+  ofPolicy?: string,
 ): CheckedEnvironment {
   const binding = bindsOrigin ? { ORIGIN: {} } : {}
   try {
     const config = parseConfig(
-      { ...values, ...binding },
+      { ...values, ISSUERS: values.ISSUERS ?? ofPolicy, ...binding },
       schema,
-      originChecksFor(Object.keys(values)),
+      [
+        ...originChecksFor(Object.keys(values)),
+        ...(ofPolicy !== undefined && values.ISSUERS !== undefined
+          ? [failing('ISSUERS', BOTH_HAVE_ISSUERS)]
+          : []),
+      ],
     )
     const count = Object.keys(values).filter((name) => name in schema.shape).length
     const findings = [ok(CHECK, `${count} variables, all valid`), ...cautions(config, nowMs)]

@@ -13,6 +13,7 @@ import {
 } from '../deploy/values.ts'
 import { REFUSED, usage } from '../failure.ts'
 import { createOutput } from '../output.ts'
+import { issuersOfProject } from '../policy/issuers.ts'
 import { policyFile } from '../policy/load.ts'
 import { projectAround, requireProject } from '../project.ts'
 import { counted, table } from '../text.ts'
@@ -62,12 +63,13 @@ export async function examine(options: DoctorOptions): Promise<void> {
   const isNode =
     isNodeFolder(root ?? folder) || (named !== undefined && !isWorkerFolder(root ?? folder))
   const now = new Date()
+  const issuers = await issuersOfProject(root, named)
   if (options.node || isNode) {
     const values = nodeValues(options.values, process.env)
     // A gateway that runs has its variables elsewhere.
     const isRemote = url !== undefined && Object.keys(values).length === 0
     const parts = await Promise.all([
-      isRemote ? [NO_VARIABLES] : checkNode(values, now.getTime()),
+      isRemote ? [NO_VARIABLES] : checkNode(values, now.getTime(), issuers),
       isRemote
         ? []
         : checkFeatures(
@@ -92,7 +94,7 @@ export async function examine(options: DoctorOptions): Promise<void> {
   // A gateway that runs has its variables elsewhere, so none are expected here.
   const isRemote = url !== undefined && !GATEWAY_VARIABLES.some((name) => name in given)
   const parts = await Promise.all([
-    isRemote ? [NO_VARIABLES] : checkFromHere(values, bindings, now.getTime()),
+    isRemote ? [NO_VARIABLES] : checkFromHere(values, bindings, now.getTime(), issuers),
     project.findings,
     isRemote
       ? []
@@ -113,8 +115,15 @@ async function checkFromHere(
   values: Values,
   bindings: readonly string[],
   nowMs: number,
+  issuers: string | undefined,
 ): Promise<readonly Finding[]> {
-  const { findings, config } = checkEnvironment(values, bindings.includes('ORIGIN'), nowMs)
+  const { findings, config } = checkEnvironment(
+    values,
+    bindings.includes('ORIGIN'),
+    nowMs,
+    environmentSchema,
+    issuers,
+  )
   const others = await Promise.all([
     redisFindings(values, config?.redis.timeoutMs),
     config === undefined ? [unread('key sets', 'the environment')] : checkKeySets(config),

@@ -45,12 +45,17 @@ const withoutEmpty = (env: NodeJS.ProcessEnv) =>
   Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
 
 /** Checks all variables, and with them what the gateway depends on. Writes what `storeFindings` writes. */
-export async function checkNode(values: Values, nowMs: number): Promise<readonly Finding[]> {
+export async function checkNode(
+  values: Values,
+  nowMs: number,
+  issuersOfPolicy?: string,
+): Promise<readonly Finding[]> {
   const { findings, config } = checkEnvironment(
     values,
     false,
     nowMs,
     nodeEnvironment(values, EVERY_FEATURE),
+    issuersOfPolicy,
   )
   if (config === undefined) {
     const names = 'redis, key sets, origin and audit trail'

@@ -9,6 +9,7 @@ import { configuredVariables, readValues } from '../deploy/values.ts'
 import { checkProject } from '../doctor/project.ts'
 import { jsonIn } from '../doctor/request.ts'
 import { usage } from '../failure.ts'
+import { issuersOfProject } from '../policy/issuers.ts'
 import { projectAround } from '../project.ts'
 import type { Fields } from './check.ts'
 
@@ -53,11 +54,12 @@ export interface Entries {
 
 /**
  * Returns the entries of the option, or else of the variable `ISSUERS`: from the environment, from
- * the file of an environment, from `.dev.vars`, or from `[vars]` in `wrangler.toml`. Throws a usage
+ * the file of an environment, from `.dev.vars`, or from `[vars]` in `wrangler.toml`; or else of the policy. Throws a usage
  * failure for a file that cannot be read.
  */
-export function readEntries(options: IdpDoctorOptions): Entries {
-  const text = options.issuers === undefined ? issuersOfProject(options) : given(options.issuers)
+export async function readEntries(options: IdpDoctorOptions): Promise<Entries> {
+  const text =
+    options.issuers === undefined ? await configuredIssuers(options) : given(options.issuers)
   if (text === undefined) return { all: undefined, mistakes: [] }
   const value = jsonIn(text)
   if (typeof value !== 'object' || value === null) {
@@ -79,13 +81,17 @@ function given(text: string): string {
   }
 }
 
-function issuersOfProject({ env, values: file }: IdpDoctorOptions): string | undefined {
+async function configuredIssuers({
+  env,
+  values: file,
+}: IdpDoctorOptions): Promise<string | undefined> {
   const folder = process.cwd()
   const root = projectAround(folder)
   const { environment } = checkProject(root, env, new Date().toISOString().slice(0, 10))
   const values = readValues({ folder: root ?? folder, environment: env }, file, process.env)
   const inFile = environment && configuredVariables(environment)
-  return values.ISSUERS ?? devVarsAround(folder).ISSUERS ?? inFile?.ISSUERS
+  const set = values.ISSUERS ?? devVarsAround(folder).ISSUERS ?? inFile?.ISSUERS
+  return set ?? (await issuersOfProject(root))
 }
 
 /** Returns the configurations of entries, or what is wrong with them. */

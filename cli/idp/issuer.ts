@@ -15,7 +15,7 @@ const ENDPOINTS = ['authorization', 'token', 'userinfo', 'introspection', 'revoc
 
 export async function examineIssuer(argument: string, options: IdpDoctorOptions): Promise<void> {
   const url = argument.replace(WELL_KNOWN, '')
-  const entries = readEntries(options)
+  const entries = await readEntries(options)
   const selected = selectEntry(url, undefined, entries, options)
   const found: Check[] = entries.mistakes.map((mistake) =>
     failed('configuration', 'not valid', textOf(mistake), {

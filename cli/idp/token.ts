@@ -29,7 +29,7 @@ import { tokenChecks } from './token-checks.ts'
 
 export async function examineToken(token: string, options: IdpDoctorOptions): Promise<void> {
   const stop = (...checks: Check[]) => report(checks, undefined, '', options)
-  const entries = readEntries(options)
+  const entries = await readEntries(options)
   const presented = presentedIn(token)
   if ('level' in presented) return stop(presented)
   const { iss } = presented.payload

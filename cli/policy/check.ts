@@ -2,6 +2,7 @@
 import { relative } from 'node:path'
 import { type Policy, requirePolicy } from '../../src/policy/policy.ts'
 import type { Mistake } from '../../src/problems/mistake.ts'
+import { withIssuersOf } from '../../src/validators/environment.ts'
 import { mistakesOf, REFUSED, usage } from '../failure.ts'
 import { createOutput } from '../output.ts'
 import { loadRunTimes } from '../patterns/run-time.ts'
@@ -94,7 +95,7 @@ export async function examine(
   // Most policies have no patterns, and need no checker.
   const hasPatterns = loaded.routes.some((route) => !patternsOf(route).next().done)
   const runTimes = hasPatterns ? await loadRunTimes() : undefined
-  const all = placed(lint(loaded, process.env, runTimes), source, loaded)
+  const all = placed(lint(loaded, withIssuersOf(loaded, process.env), runTimes), source, loaded)
   const ignores = new Map<string, ReturnType<typeof ignoresIn>>()
   const findings = all.filter(({ rule, path, place }) => {
     const row = source.placeOf({ path: path.slice(0, 2), route: routeAt(loaded, path) })

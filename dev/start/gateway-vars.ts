@@ -1,5 +1,8 @@
 /** Variables of one gateway, checked with the gateway's own schema before anything starts. */
+import { Misconfigured } from '../../src/errors.ts'
 import { parseConfig, type WholeConfig } from '../../src/features/environment.ts'
+import { mistakeAt } from '../../src/problems/mistake.ts'
+import { BOTH_HAVE_ISSUERS } from '../../src/validators/environment.ts'
 import { type DevVars, line } from '../dev-vars.ts'
 import { clientsWithOperator } from './operator-client.ts'
 import type { Settings } from './settings.ts'
@@ -27,18 +30,26 @@ export type GatewayVars = DevVars & {
   readonly METRICS_ACCESS: string
 }
 
+/** What is known of a policy. */
+interface KnownPolicy {
+  readonly authorizationServer: boolean
+  /** `ISSUERS`, if the policy has the issuers itself. */
+  readonly issuers?: string | undefined
+}
+
 /**
  * Merges the settings with `.dev.vars`. The settings have priority. The operator's client is added to
  * `CLIENTS` if the policy has an authorization server. Throws `Misconfigured` that names every
- * mistake.
+ * mistake. Without `policy`, which may have the issuers, clients of issuers are not checked yet.
  */
 export function gatewayVars(
   settings: Settings,
   devVars: DevVars,
   publicUrl: string,
   redisRest: { readonly url: string; readonly token: string },
-  hasAuthorizationServer = true,
+  policy?: KnownPolicy,
 ): GatewayVars {
+  const hasAuthorizationServer = policy?.authorizationServer ?? true
   const clients = settings.gatewayVars.CLIENTS ?? devVars.CLIENTS
   const vars: GatewayVars = {
     METRICS_ACCESS: LOCAL_METRICS_ACCESS,
@@ -50,13 +61,23 @@ export function gatewayVars(
     UPSTASH_REDIS_REST_TOKEN: redisRest.token,
     CLIENTS: hasAuthorizationServer ? clientsWithOperator(devVars, clients) : clients,
   }
-  configOf(vars)
+  const isKnown = policy !== undefined || vars.ISSUERS !== undefined
+  configOf(isKnown ? vars : { ...vars, ISSUER_CLIENTS: undefined }, policy?.issuers)
   return vars
 }
 
-/** Parses the variables as the gateway does. Throws `Misconfigured` that names every mistake. */
-export const configOf = (vars: GatewayVars): WholeConfig =>
-  parseConfig(vars.ORIGIN_URL === undefined ? { ...vars, ORIGIN: DEMO_ORIGIN } : vars)
+/**
+ * Parses the variables as the gateway does. Throws `Misconfigured` that names every mistake. `issuers` is
+ * `ISSUERS` of a policy with issuers of its own.
+ */
+export function configOf(vars: GatewayVars, issuers?: string): WholeConfig {
+  if (issuers !== undefined && vars.ISSUERS !== undefined)
+    throw new Misconfigured('The environment', [
+      mistakeAt('conflict', ['ISSUERS'], BOTH_HAVE_ISSUERS),
+    ])
+  const origin = vars.ORIGIN_URL === undefined && { ORIGIN: DEMO_ORIGIN }
+  return parseConfig({ ...vars, ...(issuers !== undefined && { ISSUERS: issuers }), ...origin })
+}
 
 /**
  * Returns the variables for an app. `ISSUERS` contains the gateway's own keys, because an app does

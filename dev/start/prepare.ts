@@ -55,8 +55,7 @@ export async function prepare(
   progress(`Redis: ${redis.description}`)
   const origin = await originVariable(project, likely, shutdown)
   const features = await project.featuresOf(settings.policyFile, instance.directory)
-  const { authorizationServer: hasServer } = features
-  const checked = gatewayVars(settings, { ...devVars, ...origin }, publicUrl, redis, hasServer)
+  const checked = gatewayVars(settings, { ...devVars, ...origin }, publicUrl, redis, features)
   const vars = project.kind === 'app' ? appVars(checked) : checked
 
   const redisDied = redis.died.then((why) => {

@@ -9,6 +9,8 @@ export interface PolicyFeatures {
   readonly console: boolean
   /** Whether there is a page about the API. */
   readonly openapi: boolean
+  /** `ISSUERS`, if the policy has the issuers itself. */
+  readonly issuers?: string | undefined
 }
 
 /** What to try at a gateway that has started. */

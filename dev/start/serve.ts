@@ -84,7 +84,7 @@ async function start(
   }
 
   const url = `http://${HOST}:${settings.port}`
-  const { issuers } = configOf(vars)
+  const { issuers } = configOf(vars, features.issuers)
   async function serve(): Promise<Wrangler> {
     const workers = run(serveArguments(project, settings, instance, vars))
     const ready = untilReady(url, workers, {

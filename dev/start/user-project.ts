@@ -28,13 +28,17 @@ const LIKELY_FEATURES: PolicyFeatures = {
 }
 
 /** Returns the features of a policy. */
-export function featuresIn({ features }: Pick<Policy, 'features'>): PolicyFeatures {
+export function featuresIn({
+  features,
+  issuers,
+}: Pick<Policy, 'features' | 'issuers'>): PolicyFeatures {
   const has = (name: keyof PolicyFeatures) => features.some((feature) => feature.name === name)
   return {
     operators: has('operators'),
     authorizationServer: has('authorizationServer'),
     console: has('console'),
     openapi: has('openapi'),
+    ...(issuers !== undefined && { issuers: JSON.stringify(issuers) }),
   }
 }
 

@@ -34,8 +34,10 @@ import {
   type EnvironmentInput,
   environmentWith,
   type FeatureVariables,
+  issuerAgreement,
   parseEnvironment,
   redisVariables,
+  withIssuersOf,
 } from '../validators/environment.ts'
 import { unusedSetting } from '../validators/feature.ts'
 import { markKeyless } from '../validators/issuer.ts'
@@ -93,12 +95,13 @@ const BOUND_ORIGIN_AUDIENCE = 'urn:portcullis:origin'
  * which lists all mistakes of the environment at once. `runtime` is required outside of Cloudflare Workers.
  */
 export function composeServices(
-  environment: GatewayEnv,
+  given: GatewayEnv,
   policy: Policy,
   runtime: Runtime = runtimeOfWorkers(),
 ): Services {
+  const environment = withIssuersOf(policy, given)
   const all = listFeatures(policy)
-  const variables = variablesOf(all)
+  const variables = [...variablesOf(all), issuerAgreement(policy, given)]
   const parsed = parseEnvironment(
     environment,
     runtime.environment?.(environment, variables) ?? environmentWith(redisVariables, variables),

@@ -12,6 +12,7 @@ import type { OriginCredentials } from '../origin/credentials.ts'
 import type { OriginRouting } from '../origin/definition.ts'
 import type { Feature, ListedFeature } from '../validators/feature.ts'
 import type { IdentityHeaders } from '../validators/identity-headers.ts'
+import type { IssuerInput } from '../validators/issuer-input.ts'
 import type { LimitText } from '../validators/limit.ts'
 import type { Mode } from '../validators/mode.ts'
 import type { Method } from '../validators/policy.ts'
@@ -225,6 +226,11 @@ export interface PolicyDefinition<
   readonly revocation?: RevocationDefinition
   /** Between callers and objects: `relations()` from `portcullis/relations`. Default none. */
   readonly relations?: RelationsFeature
+  /**
+   * Trusted issuers of access tokens, without secrets: the result of `defineIssuers`. They are in place of the variable
+   * `ISSUERS`; both together are a mistake. Default: those of the variable.
+   */
+  readonly issuers?: readonly IssuerInput[]
   /**
    * Issuers that use the same tenants as the gateway, in addition to the gateway itself. A tenant
    * of the same name at another issuer is a different tenant. Default: `relations.issuers`; without

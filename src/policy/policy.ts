@@ -4,6 +4,7 @@ import { Misconfigured } from '../errors.ts'
 import type { ClaimPath } from '../validators/claim-path.ts'
 import type { ListedFeature } from '../validators/feature.ts'
 import { readIdentityHeaders } from '../validators/identity-headers.ts'
+import type { IssuerInput } from '../validators/issuer-input.ts'
 import type { Method } from '../validators/policy.ts'
 import { DEFAULT_MAX_TOKEN_BYTES, DEFAULT_TOKEN_CACHE_BYTES } from '../validators/protection.ts'
 import { checkedParts } from './check-definition.ts'
@@ -32,6 +33,8 @@ export interface Policy {
   readonly relations: PolicyRelations | undefined
   /** Undefined: the environment has the only one. */
   readonly origins?: PolicyOrigins | undefined
+  /** Undefined: the environment has them. */
+  readonly issuers?: readonly IssuerInput[] | undefined
   readonly tenantIssuers: readonly string[] | undefined
   /** Claim paths by the lower-case name of the header. */
   readonly identityHeaders: ReadonlyMap<string, ClaimPath>
@@ -81,6 +84,7 @@ export function definePolicy<
     revocation,
     relations,
     origins,
+    issuers: definition.issuers,
     tenantIssuers: definition.tenantIssuers ?? relations?.issuers,
     stripHeaders: definition.stripHeaders,
     keepHeaders: definition.keepHeaders,

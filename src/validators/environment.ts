@@ -140,6 +140,30 @@ type FeatureVariable =
 export const failing = (name: string, error: string): EnvironmentCheck =>
   z.refine(() => false, { error, path: [name], when: () => true })
 
+export const BOTH_HAVE_ISSUERS = 'is set, and so are issuers of the policy; remove one of them'
+
+interface WithIssuers {
+  readonly issuers?: readonly object[] | undefined
+}
+
+/** Returns the variables with the issuers of the policy as `ISSUERS`. A variable that is set stays: it is a mistake. */
+export const withIssuersOf = <Variables extends { readonly ISSUERS?: unknown }>(
+  { issuers }: WithIssuers,
+  variables: Variables,
+): Variables =>
+  issuers === undefined || variables.ISSUERS !== undefined
+    ? variables
+    : { ...variables, ISSUERS: JSON.stringify(issuers) }
+
+/** Returns the check that the variable and the policy do not both have issuers. */
+export const issuerAgreement = (
+  { issuers }: WithIssuers,
+  { ISSUERS }: { readonly ISSUERS?: unknown },
+): FeatureVariables => ({
+  shape: {},
+  checks: issuers && ISSUERS !== undefined ? [failing('ISSUERS', BOTH_HAVE_ISSUERS)] : [],
+})
+
 /** The environment must name an origin. */
 export const needsOrigin = requires(
   'ORIGIN_URL',

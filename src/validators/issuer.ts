@@ -224,6 +224,23 @@ export const issuers = converted(
   }),
 )
 
+/** Issuers in a policy file, which others may read. */
+export const publicIssuers = z.pipe(
+  z.array(
+    z.unknown().check(
+      z.refine((entry) => !hasSecret(entry as Partial<IssuerFields> | null), {
+        error: 'contains a secret, and a policy must not: set ISSUERS instead',
+        path: ['jwks'],
+      }),
+    ),
+  ),
+  issuers,
+)
+
+/** Secret keys have the member `k`, and private ones `d`. */
+const hasSecret = (entry: Partial<IssuerFields> | null): boolean =>
+  [entry?.jwks?.keys].flat().some((key) => (key?.k ?? key?.d) !== undefined)
+
 /** Returns the configuration of each tenant. */
 function ofTenants({ tenants, ...config }: IssuerConfig): readonly IssuerConfig[] {
   const { issuer, jwksUri } = config

@@ -11,6 +11,7 @@ import { credentialsSchema } from './credentials.ts'
 import { featureSchema, listedFeature } from './feature.ts'
 import { identityHeadersSchema } from './identity-headers.ts'
 import { inspectSchema } from './inspect.ts'
+import { publicIssuers } from './issuer.ts'
 import { limitsSchema, limitWindow } from './limit.ts'
 import { modeSchema } from './mode.ts'
 import { PERMISSION, rolesSchema } from './names.ts'
@@ -140,6 +141,7 @@ export const policySchema = z.strictObject({
   revocation: z.optional(revocationSchema),
   relations: z.optional(featureSchema('relations')),
   origins: z.optional(featureSchema('origins')),
+  issuers: z.optional(publicIssuers),
   tenantIssuers: z.optional(z.array(nonEmpty)),
   stripHeaders: z.optional(z.array(strippedHeader)),
   keepHeaders: z.optional(z.array(keptHeader)),
