@@ -63,6 +63,21 @@ export const RULES = {
           }
     },
   },
+  'unbound-tokens': {
+    severity: 'warning',
+    reason:
+      'The profile binds the tokens of the gateway; a route without dpop also accepts unbound ones of other issuers.',
+    *find({ routes, features }, { ISSUERS }) {
+      if (!bindsTokens(features) || ISSUERS?.trim() === '[]') return
+      for (const [index, route] of routes.entries())
+        if (route.permission !== undefined && !route.dpop && route.session === undefined)
+          yield {
+            path: ['routes', index],
+            message: `${nameOfRoute(route)}: accepts tokens of other issuers without a proof`,
+            suggestion: 'add dpop: true, unless clients of another issuer need the route',
+          }
+    },
+  },
   'unused-limit': {
     severity: 'warning',
     reason: 'A limit that no route names limits nothing.',
@@ -326,6 +341,13 @@ export function lint(
 }
 
 const rowOf = ({ path: [field, index] }: Finding) => (field === 'routes' ? Number(index) : -1)
+
+/** Reports whether the profile of the authorization server demands proofs of its clients. */
+const bindsTokens = (features: Policy['features']): boolean =>
+  features.some(
+    ({ name, settings = {} }) =>
+      name === 'authorizationServer' && 'profile' in settings && settings.profile === 'fapi2',
+  )
 
 /** Returns the scopes that clients in `CLIENTS` of the shell may request. A malformed list has none. */
 function scopesOfClients(clients: string | undefined): readonly string[] {

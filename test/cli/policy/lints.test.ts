@@ -6,6 +6,7 @@ import * as z from 'zod'
 import * as mini from 'zod/mini'
 import { loadRunTimes } from '../../../cli/patterns/run-time.ts'
 import { lint, RULES, type RuleName } from '../../../cli/policy/lints.ts'
+import { authorizationServer } from '../../../src/features/authorization-server/index.ts'
 import { mcp } from '../../../src/features/mcp/index.ts'
 import { operators } from '../../../src/features/operators/index.ts'
 import { origins } from '../../../src/features/origins/index.ts'
@@ -83,6 +84,21 @@ const CASES: Readonly<
     bad: { routes: [READ, { ...WRITE, recheckSeconds: 0 }] },
     good: { routes: [READ, { ...WRITE, recheckSeconds: 1 }] },
     path: ['routes', 1, 'recheckSeconds'],
+  },
+  'unbound-tokens': {
+    bad: {
+      features: [authorizationServer({ profile: 'fapi2' })],
+      routes: [{ ...READ, dpop: true }, WRITE],
+    },
+    good: {
+      features: [authorizationServer({ profile: 'fapi2' })],
+      routes: [
+        { ...READ, dpop: true },
+        { ...WRITE, dpop: true },
+        { method: 'GET', path: '/ping', anonymous: true, limits: ['standard'] },
+      ],
+    },
+    path: ['routes', 1],
   },
   'unused-limit': {
     bad: { limits: { standard, spare: standard } },
@@ -314,4 +330,15 @@ describe.each(Object.entries(CASES))('%s', (rule, { bad, good, path }) => {
     const guide = readFileSync(join(ROOT, 'docs/policy-tools.md'), 'utf8')
     expect(guide).toContain(`| \`${rule}\` | ${RULES[rule as RuleName].severity} |`)
   })
+})
+
+test('without another issuer, and without the profile, no route accepts unbound tokens unexpectedly', () => {
+  const routes = [{ ...READ, dpop: true }, WRITE]
+  const countOf = (features: NonNullable<Definition['features']>, issuers: string | undefined) =>
+    lint(policyWith({ features, routes }), { ISSUERS: issuers }, runTimes).filter(
+      ({ rule }) => rule === 'unbound-tokens',
+    ).length
+  const fapi = [authorizationServer({ profile: 'fapi2' })]
+  expect([countOf(fapi, '[]'), countOf(fapi, undefined)]).toEqual([0, 1])
+  expect(countOf([authorizationServer()], VARIABLES.ISSUERS)).toBe(0)
 })
