@@ -2,7 +2,7 @@
 import { v7 } from 'uuid'
 import * as z from 'zod/mini'
 import type { Owner, Owners } from '../validators/owner.ts'
-import type { RedisConnection } from './connection.ts'
+import type { Fact, RedisConnection } from './connection.ts'
 import { createRecordList, NEVER_ENDS } from './record-list.ts'
 import { malformed, readText, sendCommand } from './reply.ts'
 import { CREATE_OWNER_SCRIPT, REMOVE_OWNER_SCRIPT } from './scripts.generated.ts'
@@ -20,8 +20,8 @@ interface OwnersOptions<Item extends Owner> {
   keyOf(window: string): string
   /** Returns the value of the keys that a record sets. */
   settingOf(record: Item): string | number
-  /** Runs the script that writes these keys for a record. Default: only runs it. */
-  write?(record: Item, keys: readonly string[], run: () => Promise<number>): Promise<number>
+  /** Runs the script that writes these facts. */
+  write(facts: readonly Fact[], run: () => Promise<number>): Promise<number>
 }
 
 /** Creates the store. A record, the values that it sets and its place in the list change together. */
@@ -33,7 +33,7 @@ export function createOwners<Item extends Owner>({
   now,
   keyOf,
   settingOf,
-  write = (_record, _keys, run) => run(),
+  write,
 }: OwnersOptions<Item>): Owners<Item> {
   const list = createRecordList({ redis, ...records, schema, now })
 
@@ -41,6 +41,8 @@ export function createOwners<Item extends Owner>({
     ...list.keysOf(id),
     ...windows.flatMap((window) => [keyOf(window), owner + window]),
   ]
+
+  const factsOf = (record: Item) => record.windows.map((window) => ({ key: keyOf(window) }))
 
   return {
     find: list.find,
@@ -70,7 +72,7 @@ export function createOwners<Item extends Owner>({
         end,
       ]
       const keys = keysOf(record.id, record.windows)
-      const done = await write(record, record.windows.map(keyOf), () =>
+      const done = await write(factsOf(record), () =>
         list.run(CREATE_OWNER_SCRIPT, keys, [...values, records.prefix, owner]),
       )
       if (done !== 1) throw malformed()
@@ -80,7 +82,7 @@ export function createOwners<Item extends Owner>({
     async remove(id) {
       const record = await list.find(id)
       if (record === undefined) return false
-      const done = await write(record, record.windows.map(keyOf), () =>
+      const done = await write(factsOf(record), () =>
         list.run(REMOVE_OWNER_SCRIPT, keysOf(id, record.windows), [id]),
       )
       return done === 1

@@ -27,6 +27,22 @@ export const webOrigin = z
     ),
   )
 
+const MAX_PORT = 65_535
+
+/** The port that a server listens on. 0: any free one. */
+export const listeningPort = () =>
+  converted(
+    z
+      .string()
+      .check(
+        z.refine(
+          (text) => /^\d{1,5}$/.test(text) && Number(text) <= MAX_PORT,
+          `must be a number from 0 to ${MAX_PORT}`,
+        ),
+      ),
+    Number,
+  )
+
 /** Whether the URL is https, or http that does not leave the machine (RFC 8252 section 8.3). */
 export function isPrivateLine(url: string): boolean {
   const { protocol, hostname } = new URL(url)

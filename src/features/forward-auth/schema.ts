@@ -1,7 +1,7 @@
 /** The definition of the decision endpoint, and its variables. */
 import * as z from 'zod/mini'
 import { type FeatureVariables, requires } from '../../validators/environment.ts'
-import { converted } from '../../validators/schema-parts.ts'
+import { listeningPort } from '../../validators/variables.ts'
 
 /** How a proxy describes the request of its client. */
 export const PROXIES = {
@@ -23,25 +23,12 @@ export const forwardAuthSchema = z.strictObject({
   withoutBody: z.optional(z.array(z.string())),
 })
 
-const MAX_PORT = 65_535
 export const DEFAULT_PORT = 8_788
 export const DEFAULT_HOST = '127.0.0.1'
 
 export const forwardAuthVariables = {
   shape: {
-    FORWARD_AUTH_PORT: z.optional(
-      converted(
-        z
-          .string()
-          .check(
-            z.refine(
-              (text) => /^\d{1,5}$/.test(text) && Number(text) <= MAX_PORT,
-              `must be a number from 0 to ${MAX_PORT}`,
-            ),
-          ),
-        Number,
-      ),
-    ),
+    FORWARD_AUTH_PORT: z.optional(listeningPort()),
     FORWARD_AUTH_HOST: z.optional(
       z
         .string()

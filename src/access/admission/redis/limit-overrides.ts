@@ -63,11 +63,5 @@ export const createOverrideList = (redis: RedisConnection, now: () => number): O
     keyOf: (window) => overrideKey(redis.keys, window),
     settingOf: ({ requests }) => requests,
     // The party of a window may be in any lane.
-    write: (_, keys, run) =>
-      writeFacts(
-        redis,
-        keys.map((key) => ({ key })),
-        now,
-        run,
-      ),
+    write: (facts, run) => writeFacts(redis, facts, now, run),
   })

@@ -28,11 +28,5 @@ export const createPlanAssignments = (redis: RedisConnection, now: () => number)
     keyOf: (end) => redis.keys.plan + end,
     settingOf: ({ plan }) => plan,
     // A limit of any party may use the plan.
-    write: (_, keys, run) =>
-      writeFacts(
-        redis,
-        keys.map((key) => ({ key })),
-        now,
-        run,
-      ),
+    write: (facts, run) => writeFacts(redis, facts, now, run),
   })

@@ -1,22 +1,8 @@
 /** The variables of the server on Node. */
 import * as z from 'zod/mini'
 import { didYouMean } from '../../../suggestions/did-you-mean.ts'
-import { converted } from '../../../validators/schema-parts.ts'
+import { listeningPort } from '../../../validators/variables.ts'
 import { networks } from './trusted-proxies.ts'
-
-const MAX_PORT = 65_535
-
-const port = converted(
-  z
-    .string()
-    .check(
-      z.refine(
-        (text) => /^\d{1,5}$/.test(text) && Number(text) <= MAX_PORT,
-        `must be a number from 0 to ${MAX_PORT}`,
-      ),
-    ),
-  Number,
-)
 
 const TARGET_HEADERS = [
   'x-forwarded-proto',
@@ -49,7 +35,7 @@ function mistakeIn(name: string): string {
 }
 
 export const serverVariables = {
-  PORT: z.optional(port),
+  PORT: z.optional(listeningPort()),
   HOST: z.optional(
     z
       .string()
