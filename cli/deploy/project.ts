@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { parse, TomlError, type TomlTable } from 'smol-toml'
-import { isNodeFolder } from '../../dev/start/main-config.ts'
+import { hasPolicy, isNodeFolder } from '../../dev/start/main-config.ts'
 import { usage } from '../failure.ts'
 
 /** The configuration of the gateway, in the folder of the project. */
@@ -48,6 +48,7 @@ export function readProject(folder: string): Project {
       `${folder} has no ${GATEWAY_FILE}; run this command in the folder of your gateway, or create one with \`npm create portcullis\``,
     )
   }
+  requireNoApp(folder, 'deploys gateways', DEPLOYS_APPS)
   const gateway = readWorker(folder, GATEWAY_FILE, 'gateway')
   if (gateway === undefined) throw usage(`${GATEWAY_FILE} must have the fields name and main`)
   const produced = namesIn(tableOf(gateway.table.queues).producers, 'queue')
@@ -59,6 +60,26 @@ export function readProject(folder: string): Project {
     .filter((worker) => bound.includes(worker.name))
     .map((worker) => ({ ...worker, role: 'origin' as const }))
   return { folder, workers: [...origins, ...others.filter(consumes), gateway] }
+}
+
+const DEPLOYS_APPS =
+  'deploy it with `npx wrangler deploy`, set its secrets with `npx wrangler secret put`, and undo a deployment with `npx wrangler rollback`'
+
+/** The modules that guard an app of the user. */
+const GUARDS = /['"]portcullis\/(?:hono|fetch|express)['"]/
+
+/**
+ * Throws a usage failure if the Worker of the folder is an app that guards its own routes. `does` is what the command does, and
+ * `instead` what is done for an app. An app has no policy file, and its module imports a guard.
+ */
+export function requireNoApp(folder: string, does: string, instead: string): void {
+  if (hasPolicy(folder) || !existsSync(join(folder, GATEWAY_FILE))) return
+  const { main } = readToml(join(folder, GATEWAY_FILE), GATEWAY_FILE)
+  const file = join(folder, String(main))
+  if (!existsSync(file) || !GUARDS.test(readFileSync(file, 'utf8'))) return
+  throw usage(
+    `${folder} is an app that guards its own routes (${String(main)}), and this command ${does}; ${instead}`,
+  )
 }
 
 function otherFiles(folder: string): readonly string[] {

@@ -3,7 +3,7 @@
 import { isNodeFolder, isWorkerFolder } from '../../dev/start/main-config.ts'
 import { environmentSchema } from '../../src/features/environment.ts'
 import { isOriginVariable } from '../../src/validators/environment.ts'
-import { namesIn } from '../deploy/project.ts'
+import { namesIn, requireNoApp } from '../deploy/project.ts'
 import {
   allValues,
   configuredVariables,
@@ -41,6 +41,8 @@ export interface DoctorOptions {
 
 const COLUMNS = ['level', 'check', 'finding']
 const INVALID = 'Correct the variable first.'
+const CHECKS_APPS =
+  'the options of an app are in its code, and its first request names every mistake in them; `npx portcullis idp doctor` examines tokens'
 const NO_VARIABLES = notChecked(
   'environment',
   'no variable of the gateway is set here, so Redis, key sets and origin were not called',
@@ -63,6 +65,8 @@ export async function examine(options: DoctorOptions): Promise<void> {
   const isNode =
     isNodeFolder(root ?? folder) || (named !== undefined && !isWorkerFolder(root ?? folder))
   const now = new Date()
+  if (named === undefined && !options.node)
+    requireNoApp(root ?? folder, 'checks gateways', CHECKS_APPS)
   const issuers = await issuersOfProject(root, named)
   if (options.node || isNode) {
     const values = nodeValues(options.values, process.env)

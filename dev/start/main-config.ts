@@ -18,6 +18,8 @@ export function missingConfig(root: string): string | undefined {
 }
 
 /** Reports whether the project in the folder `root` has a policy and no Worker: it runs on Node. */
-export const isNodeFolder = (root: string): boolean =>
-  !isWorkerFolder(root) &&
+export const isNodeFolder = (root: string): boolean => !isWorkerFolder(root) && hasPolicy(root)
+
+/** Reports whether the folder `root` has a policy under its usual name. */
+export const hasPolicy = (root: string): boolean =>
   ['ts', 'js', 'mjs'].some((end) => existsSync(join(root, `portcullis.config.${end}`)))
