@@ -10,7 +10,6 @@ import { insertAuditEvents } from '../../src/audit/sql/audit-chain.ts'
 import { createAuditLog } from '../../src/audit/sql/audit-events.ts'
 import { createChainLog } from '../../src/audit/sql/chain-log.ts'
 import { createErasureOrders } from '../../src/audit/sql/erasure-orders.ts'
-import { MIGRATIONS } from '../../src/audit/sql/migrations.generated.ts'
 import { withSchema } from '../../src/audit/sql/schema.ts'
 import { createAuditConsumer } from '../../src/runtimes/audit/consumer.ts'
 import { endRetention, exportDue } from '../../src/runtimes/audit/upkeep.ts'
@@ -45,8 +44,13 @@ export interface Tried {
  * Stores events as rows in the schema before blocks, and as many as `after` in blocks with this version. Then it
  * verifies, queries, erases a person, exports, verifies the export, and ends the retention of half of the rows.
  */
-export async function tryMigration(folder: string, before: number, after: number): Promise<Tried> {
-  const database = await openDatabase(`sqlite:${join(folder, 'audit.db')}`)
+export async function tryMigration(
+  folder: string,
+  before: number,
+  after: number,
+  address = `sqlite:${join(folder, 'audit.db')}`,
+): Promise<Tried> {
+  const database = await openDatabase(address)
   const db = consumerDatabase(database)
   const directory = join(folder, 'export')
   const bucket = directoryBucket(directory)
@@ -62,13 +66,15 @@ export async function tryMigration(folder: string, before: number, after: number
     return value
   }
 
-  const earlier = MIGRATIONS.filter(({ name }) => name < FIRST_WITH_BLOCKS)
+  const earlier = database.migrations.filter(({ name }) => name < FIRST_WITH_BLOCKS)
   await timed('store rows', async () => {
     for (let from = 0; from < before; from += BATCH)
       await withSchema(db, earlier, () => insertEarlierRows(db, batch(from, before), options))
   })
 
-  const consumer = createAuditConsumer({ db, migrations: MIGRATIONS, digest: sha256Now })
+  const consumer = createAuditConsumer({
+    ...{ db, migrations: database.migrations, digest: sha256Now },
+  })
   const total = before + after
   const store = (from: number) =>
     consumer.store(
