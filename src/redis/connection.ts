@@ -77,6 +77,8 @@ export interface Broadcast {
    * with this end: a later call does nothing, because every refused request of a banned caller makes one.
    */
   copy(facts: readonly Fact[], now: () => number, endsAtSeconds?: number): Promise<void>
+  /** Returns the name of a fact, for a script of the control lane that marks it as pending when it writes it. */
+  nameOf(fact: Fact): string
   /**
    * Completes facts whose writers have ended before all lanes had them, and returns how many. Throws
    * `Unavailable` if a lane cannot be reached; the next call repeats it.

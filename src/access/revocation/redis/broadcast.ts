@@ -87,6 +87,8 @@ export function withBroadcast<Connection extends RedisConnection & { readonly la
       for (const { key } of due) copied.set(key, endsAtSeconds)
     },
 
+    nameOf: (fact) => textOf(copyOf(fact, redis.keys, lanes)),
+
     async complete(now) {
       let [completed, failed] = [0, 0]
       let cause: unknown

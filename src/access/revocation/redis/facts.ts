@@ -19,6 +19,10 @@ export function writeFacts<Result>(
   return write(acknowledged(redis))
 }
 
+/** Returns the name of a fact for a script that marks it as pending; see `mark-fact.lua`. Empty: there are no lanes. */
+export const markOf = (redis: RedisConnection, fact: Fact): string =>
+  redis.broadcast?.nameOf(fact) ?? ''
+
 /** Copies facts that a script has already written in the control lane; see `Broadcast.copy`. */
 export async function copyFacts(
   redis: RedisConnection,

@@ -4,5 +4,5 @@
 
 --@include family.lua
 
-end_family(ARGV[1], ARGV[2])
+end_family(ARGV[1], ARGV[2], '')
 return 1

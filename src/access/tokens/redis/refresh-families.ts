@@ -5,7 +5,7 @@ import type { RedisConnection } from '../../../redis/connection.ts'
 import { authorizationServerKeys } from '../../../redis/keys.ts'
 import { malformed, recordIn, sendCommand } from '../../../redis/reply.ts'
 import { runText } from '../../../redis/script.ts'
-import { writeFacts } from '../../revocation/redis/facts.ts'
+import { markOf, writeFacts } from '../../revocation/redis/facts.ts'
 import {
   type FamilyEnd,
   type RefreshFamilies,
@@ -78,6 +78,7 @@ export function createRefreshFamilies(
         request.startedAtSeconds,
         revokedBeforeSeconds,
         revokedBeforeTtlSeconds,
+        markOf(redis, { key: revokedBeforeKey, subject: request.end.subject }),
       ])
       const rotation = readRotation(reply)
       const isOver = rotation.outcome === 'reused' || rotation.outcome === 'ended'

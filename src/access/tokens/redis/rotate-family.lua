@@ -2,7 +2,7 @@
 --
 -- KEYS: family, cutoff of its session, feed, cutoffs that apply. ARGV: hash of the presented token,
 -- hash of its successor, nonce, now and grace period in ms, iat, start of the session, the cutoff's
--- second and its life in seconds.
+-- second and its life in seconds, and its name as a fact.
 --
 -- Times are stored in the form that the caller sent, because Lua would round them.
 
@@ -16,7 +16,7 @@ local first = ARGV[1] == family[1]
 local retry = not first and ARGV[1] == family[2]
   and tonumber(ARGV[4]) - tonumber(family[4]) <= tonumber(ARGV[5])
 if not (first or retry) then
-  end_family(ARGV[8], ARGV[9])
+  end_family(ARGV[8], ARGV[9], ARGV[10])
   return {'reused'}
 end
 for index = 4, #KEYS do

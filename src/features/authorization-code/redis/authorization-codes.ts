@@ -1,6 +1,6 @@
 /** Authorization codes in Redis: one hash for each code, and scripts that change it atomically. */
 import * as z from 'zod/mini'
-import { copyFacts } from '../../../access/revocation/redis/facts.ts'
+import { copyFacts, markOf } from '../../../access/revocation/redis/facts.ts'
 import { revokedTokenKey } from '../../../access/revocation/revocation.ts'
 import { type RedisConnection, sentOnce } from '../../../redis/connection.ts'
 import { authorizationServerKeys, codeKeys } from '../../../redis/keys.ts'
@@ -46,6 +46,7 @@ export function createAuthorizationCodes(
 
     async redeem({ codeHash, familyHash, code, refreshTokenHash, familySeconds, ...rest }) {
       const { revokedBeforeKey, revokedBeforeSeconds, revokedBeforeTtlSeconds } = rest.end
+      const cutoff = { key: revokedBeforeKey, subject: rest.end.subject }
       const keys = [
         refreshFamily + familyHash,
         revokedBeforeKey,
@@ -62,12 +63,12 @@ export function createAuthorizationCodes(
         revokedBeforeTtlSeconds,
         USED_CODE_SECONDS,
         code.session.startedAtSeconds,
+        markOf(redis, cutoff),
       ])
       const parsed = z.safeParse(outcome, reply)
       if (!parsed.success) throw malformed()
       // The script has ended the session of the first use.
-      if (parsed.data === 'replayed')
-        await copyFacts(redis, [{ key: revokedBeforeKey, subject: rest.end.subject }], now)
+      if (parsed.data === 'replayed') await copyFacts(redis, [cutoff], now)
       return parsed.data
     },
   }

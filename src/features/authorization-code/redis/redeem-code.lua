@@ -4,7 +4,7 @@
 -- KEYS: family, cutoff of its session, feed, code, revoked browser session, cutoffs that apply.
 -- ARGV: hash of the first refresh token (empty: no family), session, life of the family in
 -- milliseconds, the cutoff's second, its life in seconds, life of the used code in seconds, start of
--- the session.
+-- the session, and the name of the cutoff as a fact.
 
 --@include ../../../access/tokens/redis/family.lua
 --@include ../../../access/tokens/redis/new-family.lua
@@ -12,7 +12,7 @@
 local code = redis.call('HMGET', KEYS[4], 'record', 'used')
 if not code[1] then return 'unknown' end
 if code[2] then
-  end_family(ARGV[4], ARGV[5])
+  end_family(ARGV[4], ARGV[5], ARGV[8])
   return 'replayed'
 end
 if redis.call('EXISTS', KEYS[5]) == 1 then return 'cut_off' end
