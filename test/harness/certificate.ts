@@ -11,13 +11,17 @@ export function writeAuthority(folder: string): void {
   )
 }
 
-/** Creates `<name>.pem` and `<name>.key` in the folder of an authority. */
-export function writeCertificate(folder: string, name: string): void {
+/** Creates `<name>.pem` and `<name>.key` in the folder of an authority, for `names` as openssl writes them. */
+export function writeCertificate(
+  folder: string,
+  name: string,
+  names = 'DNS:localhost,IP:127.0.0.1',
+): void {
   openssl(
     folder,
     `req -newkey rsa:2048 -nodes -keyout ${name}.key -out ${name}.csr -subj /CN=${name}`,
   )
-  writeFileSync(join(folder, 'ext'), 'subjectAltName=DNS:localhost,IP:127.0.0.1\n')
+  writeFileSync(join(folder, 'ext'), `subjectAltName=${names}\n`)
   openssl(
     folder,
     `x509 -req -in ${name}.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out ${name}.pem -days 2 -extfile ext`,

@@ -16,6 +16,8 @@ const FORMED_WITHIN_MS = 30_000
 
 export interface ClusterNode {
   readonly port: number
+  /** Undefined without `tls`. */
+  readonly tlsPort: number | undefined
   /** The id of the node in the cluster. */
   readonly id: string
   /** A direct connection to this node only. It fails while the node is paused. */
@@ -32,6 +34,7 @@ export interface ClusterNode {
 export interface TestCluster {
   /** `redis+cluster://` with the addresses of all masters. */
   readonly url: string
+  readonly host: string
   /** The masters at the start, each with a third of the slots, in their order. */
   readonly masters: readonly ClusterNode[]
   /** The replicas at the start: the first replica of each master first. */
@@ -53,6 +56,10 @@ export interface ClusterOptions {
   readonly replicas?: number
   /** Further arguments of each `redis-server`. */
   readonly args?: readonly string[]
+  /** The address that nodes listen on and report. Default `127.0.0.1`. */
+  readonly host?: string
+  /** The folder with `ca.pem` and the certificate `name` (`certificate.ts`). Default: no TLS. */
+  readonly tls?: { readonly folder: string; readonly name: string } | undefined
 }
 
 /** Starts a cluster and waits until all nodes agree about it. */
@@ -60,10 +67,12 @@ export async function startRedisCluster({
   masters: count = 3,
   replicas: each = 1,
   args = [],
+  host = '127.0.0.1',
+  tls,
 }: ClusterOptions = {}): Promise<TestCluster> {
   const folder = mkdtempSync(join(tmpdir(), 'cluster-'))
   const started = await Promise.all(
-    Array.from({ length: count * (1 + each) }, () => startNode(folder, args)),
+    Array.from({ length: count * (1 + each) }, () => startNode(folder, { args, host, tls })),
   )
   const nodes = started.map(({ node }) => node)
   const masters = nodes.slice(0, count)
@@ -81,7 +90,10 @@ export async function startRedisCluster({
     })
 
   const cluster: TestCluster = {
-    url: `redis+cluster://${masters.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
+    url: `redis+cluster://${masters
+      .map(({ port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`)
+      .join(',')}`,
+    host,
     masters,
     replicas,
     nodes,
@@ -123,7 +135,7 @@ export async function startRedisCluster({
           started
             .filter(({ node }) => node.direct !== direct)
             .map(({ node, busPort }) =>
-              direct.call('CLUSTER', 'MEET', '127.0.0.1', node.port, busPort),
+              direct.call('CLUSTER', 'MEET', host, node.tlsPort ?? node.port, busPort),
             ),
         ),
       ),
@@ -156,7 +168,7 @@ export async function startRedisCluster({
 
 /** Moves a slot and its keys from its master to another one, and calls `midway` while it is moving. */
 export async function moveSlot(
-  { masters, ownerOf }: TestCluster,
+  { masters, ownerOf, host }: TestCluster,
   slot: number,
   to: ClusterNode,
   midway: () => Promise<void> = async () => {},
@@ -169,7 +181,7 @@ export async function moveSlot(
   for (;;) {
     const keys = (await from.direct.call('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[]
     if (keys.length === 0) break
-    await from.direct.call('MIGRATE', '127.0.0.1', to.port, '', 0, 5_000, 'KEYS', ...keys)
+    await from.direct.call('MIGRATE', host, to.port, '', 0, 5_000, 'KEYS', ...keys)
   }
   for (const node of [to, from, ...masters.filter((each) => each !== to && each !== from)])
     await node.direct.call('CLUSTER', 'SETSLOT', slot, 'NODE', to.id)
@@ -180,8 +192,25 @@ interface StartedNode {
   readonly busPort: number
 }
 
-async function startNode(folder: string, args: readonly string[]): Promise<StartedNode> {
+async function startNode(
+  folder: string,
+  {
+    args,
+    host,
+    tls,
+  }: Required<Pick<ClusterOptions, 'args' | 'host'>> & Pick<ClusterOptions, 'tls'>,
+): Promise<StartedNode> {
   const [port, busPort] = [await freePort(), await freePort()]
+  const tlsPort = tls && (await freePort())
+  const withTls =
+    tls === undefined
+      ? []
+      : [
+          ...['--tls-port', String(tlsPort), '--tls-cluster', 'yes', '--tls-auth-clients', 'no'],
+          ...['--tls-cert-file', join(tls.folder, `${tls.name}.pem`)],
+          ...['--tls-key-file', join(tls.folder, `${tls.name}.key`)],
+          ...['--tls-ca-cert-file', join(tls.folder, 'ca.pem')],
+        ]
   const start = () =>
     startRealServer(
       [
@@ -189,15 +218,18 @@ async function startNode(folder: string, args: readonly string[]): Promise<Start
         ...['--cluster-config-file', `nodes-${port}.conf`, '--appendonly', 'no'],
         ...['--cluster-node-timeout', String(NODE_TIMEOUT_MS)],
         ...['--cluster-require-full-coverage', 'no', '--maxmemory', '256mb'],
-        ...['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1', ...args],
+        ...['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1'],
+        ...[...withTls, ...args],
       ],
       port,
+      host,
     )
   let server = await start()
-  const direct = directTo(port)
+  const direct = directTo(port, undefined, host)
   const id = await direct.cluster('MYID')
   const node: ClusterNode = {
     port,
+    tlsPort,
     id: String(id),
     direct,
     pause: () => void server.process.kill('SIGSTOP'),

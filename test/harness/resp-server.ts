@@ -70,10 +70,11 @@ export interface RealServer {
 export async function startRealServer(
   args: readonly string[],
   given?: number,
+  host = '127.0.0.1',
 ): Promise<RealServer> {
   const port = given ?? (await freePort())
   const isSentinel = args.includes('--sentinel')
-  const settings = isSentinel ? [] : ['--port', String(port), '--save', '', '--bind', '127.0.0.1']
+  const settings = isSentinel ? [] : ['--port', String(port), '--save', '', '--bind', host]
   const child = spawn(REDIS_SERVER, [...args, ...settings], {
     stdio: ['ignore', 'pipe', 'ignore'],
   })
@@ -98,8 +99,8 @@ export async function startRealServer(
 }
 
 /** Returns a direct connection. Close it with `disconnect()`. */
-export function directTo(port: number, password?: string): Redis {
-  const redis = new Redis({ port, ...(password !== undefined && { password }) })
+export function directTo(port: number, password?: string, host = '127.0.0.1'): Redis {
+  const redis = new Redis({ port, host, ...(password !== undefined && { password }) })
   redis.on('error', () => {})
   return redis
 }

@@ -1,14 +1,22 @@
 /** What is wrong with a real cluster: found at the start, or when a master is first reached, and never served. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { checkResp } from '../../../cli/doctor/resp.ts'
+import { createAuditQueue } from '../../../src/audit/queue/audit-queue.ts'
 import { Misconfigured } from '../../../src/errors.ts'
+import { newAuditTally } from '../../../src/isolate/tally.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 import type { RedisConnection } from '../../../src/redis/connection.ts'
-import { allLanes } from '../../../src/redis/lanes.ts'
+import { allLanes, tagSlot } from '../../../src/redis/lanes.ts'
+import { awaitedAuditSink } from '../../../src/runtimes/node/audit/sink.ts'
+import { createAuditTrail } from '../../../src/runtimes/node/audit/trail.ts'
 import { serve } from '../../../src/runtimes/node/index.ts'
 import { redis as createRedis } from '../../../src/runtimes/node/redis/index.ts'
 import { connectResp, type RespClient } from '../../../src/runtimes/node/redis/resp.ts'
 import type { RespOptions } from '../../../src/runtimes/node/redis/socket/resp-client.ts'
+import { anEvent } from '../../audit/event.ts'
 import { createKey, ISSUER } from '../../harness/issuer.ts'
 import { NEVER } from '../../harness/never.ts'
 import { freePort } from '../../harness/process.ts'
@@ -147,6 +155,40 @@ describe.skipIf(!hasRedisServer)('a cluster', () => {
     } finally {
       await settingAt(third, 'maxmemory-policy', 'noeviction')
       await server.close()
+    }
+  })
+
+  test('stores the audit trail, whose calls may take longer than the node timeout', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'cluster-audit-'))
+    const trail = createAuditTrail({
+      ...{ REDIS_URL: `${cluster.url}/?lanes=${LANES}`, AUDIT_SPOOL: join(folder, 'spool') },
+      AUDIT_DATABASE: `sqlite:${join(folder, 'audit.db')}`,
+    })
+    const main = client()
+    try {
+      await trail.open()
+      trail.start()
+      trail.connect(main.connect({ timeoutMs: TIMEOUT_MS }))
+      const { AUDIT_QUEUE: queue } = trail.bindings
+      if (queue === undefined) throw new Error('the trail has no queue')
+      const transport = createAuditQueue({ queue, tally: newAuditTally() })
+      const sent: Promise<unknown>[] = []
+      awaitedAuditSink({ transport }).record(anEvent(), (work) => sent.push(work))
+      await Promise.all(sent)
+      // The thread has sent the event, and its consumer has read and removed it.
+      const stream = main.connect({}).keys.auditStream
+      const owner = await cluster.ownerOf(tagSlot('c'))
+      if (owner === undefined) throw new Error('there is no control lane')
+      const consumed = async () => {
+        const groups = await owner.direct.xinfo('GROUPS', stream).catch(() => [])
+        const [group = []] = groups as string[][]
+        const read = group[group.indexOf('entries-read') + 1]
+        return [Number(read) > 0, await owner.direct.xlen(stream)]
+      }
+      await expect.poll(consumed).toEqual([true, 0])
+    } finally {
+      await trail.close()
+      rmSync(folder, { recursive: true })
     }
   })
 

@@ -79,6 +79,7 @@ function connectRedis(timeoutMs: number) {
       ...redisNodeSettings(variables),
       ...shared,
       url: REDIS_URL,
+      isBackground: true,
     })
     return { redis: connect({ timeoutMs }), close }
   }

@@ -53,6 +53,7 @@ export function connectCluster(
     replicasAcked = DEFAULT_REPLICAS_ACKED,
     acceptsEviction = false,
     completesFacts = false,
+    isBackground = false,
   }: Omit<RespOptions, 'url'>,
 ): RespClient {
   const silenceMs = Math.max(timeoutMs, MIN_SILENCE_MS)
@@ -73,7 +74,10 @@ export function connectCluster(
     onTick: () => problems.report(),
     verifiedSlots: [CONTROL_TAG, ...laneTags(target.lanes)].map(tagSlot),
   })
-  const checks = createClusterChecks(router, { fenceMs, timeoutMs, replicasAcked, acceptsEviction })
+  const checks = createClusterChecks(router, {
+    ...{ fenceMs, replicasAcked, acceptsEviction },
+    timeoutMs: isBackground ? 0 : timeoutMs,
+  })
   const problems = createClusterProblems({
     router,
     checks,
@@ -147,7 +151,7 @@ export function connectCluster(
         await within(CHECK_TIMEOUT_MS, router.refresh())
       } catch (cause) {
         const mistake = findMistake(cause)
-        if (mistake === undefined) return []
+        if (mistake === undefined) return problems.shown(problems.list())
         throw new Misconfigured('The environment', [redisMistake(mistake)])
       }
       // A master that hangs hides nothing about the others.

@@ -85,10 +85,20 @@ export function createClusterProblems({
   const isWrong = (node: ClusterNode, code: string): boolean =>
     isOfCertificate(code) || router.isReachedByOthers(node)
 
+  /** Returns why no node said who owns which slots, if an operator can correct it. */
+  function failureOfRouter(): readonly string[] {
+    const cause = router.failure()
+    const code = codeOf(cause)
+    const failure =
+      code !== undefined && isOfCertificate(code)
+        ? `the certificate of a node is not accepted (${code}); set the name that it has, or NODE_EXTRA_CA_CERTS`
+        : findMistake(cause)
+    return failure === undefined ? [] : [textOf(redisMistake(failure))]
+  }
+
   function list(): readonly string[] {
-    const failure = findMistake(router.failure())
     return [
-      ...(failure === undefined ? [] : [textOf(redisMistake(failure))]),
+      ...failureOfRouter(),
       ...checks.findings().mistakes.map(textOf),
       ...router.masters().flatMap(problemOf),
       ...(now() - circledMs < CIRCLES_MS

@@ -11,6 +11,8 @@ export interface RespOptions {
   readonly keyPrefix?: string | undefined
   /** The deadline of calls for requests, in milliseconds. Default 250. */
   readonly timeoutMs?: number | undefined
+  /** Whether calls decide no request, so that their deadline may be longer than the node timeout. Default false. */
+  readonly isBackground?: boolean | undefined
   /**
    * A master with Sentinels or in a cluster that was silent for longer, in milliseconds, must prove that
    * it is still the master. Default 800.
