@@ -7,6 +7,7 @@ import type { Operation } from '../../routes/operation.ts'
 import { type DocumentOptions, type OpenApiDocument, openApiDocument } from './document.ts'
 import { oauthOperations, publicOperations } from './own-operations.ts'
 import { docsHeaders, docsPage } from './page.ts'
+import { SCRIPT } from './page-assets.ts'
 import { VERSION } from './version.ts'
 
 export interface OpenApiOptions extends Omit<DocumentOptions, 'version'> {
@@ -17,7 +18,7 @@ export interface OpenApiOptions extends Omit<DocumentOptions, 'version'> {
 }
 
 /**
- * Creates `GET /openapi.json` and `GET /docs`. They are public: they describe the software, not its
+ * Creates `GET /openapi.json`, `GET /docs` and its script. They are public: they describe the software, not its
  * data. An isolate builds them at the first request and then serves them from memory.
  */
 export function openApiRoutes({
@@ -44,8 +45,12 @@ export function openApiRoutes({
 
   return createApp()
     .get('/openapi.json', etag(), (c) => c.json(described(), 200, CACHEABLE))
-    .get('/docs', etag(), (c) => {
+    .get('/docs', etag(), async (c) => {
       page ??= docsPage(described())
-      return c.html(page, 200, { ...CACHEABLE, ...docsHeaders })
+      const headers = await docsHeaders(new URL(c.req.url).host)
+      return c.html(page, 200, { ...CACHEABLE, ...headers })
     })
+    .get('/docs.js', etag(), (c) =>
+      c.body(SCRIPT, 200, { ...CACHEABLE, 'Content-Type': 'text/javascript; charset=UTF-8' }),
+    )
 }

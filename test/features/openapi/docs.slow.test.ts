@@ -1,0 +1,93 @@
+/**
+ * The page of the gateway's calls in a real browser. With `UPDATE_SCREENSHOTS=1`, it writes the pictures of the
+ * documentation.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import policy from '../../../portcullis.config.ts'
+import { type Browser, CHROMIUM, type Page, startChromium } from '../../harness/chromium.ts'
+import { startGateway, type TestGateway } from '../../harness/gateway.ts'
+import { openWindow, VIEWS, type View } from '../../harness/page-check.ts'
+import { ROOT } from '../../harness/process.ts'
+
+const PICTURES = join(ROOT, 'docs/images/docs')
+const SHOWN = 'document.querySelectorAll(".call:not([hidden])").length'
+const STYLES = `['curl', 'fetch'].map((name) =>
+  getComputedStyle(document.querySelector('#createBan .' + name)).display)`
+
+if (CHROMIUM === undefined) console.info('docs: skipped, because Chromium is missing')
+
+describe.skipIf(CHROMIUM === undefined)('the page of the calls', () => {
+  let gateway: TestGateway
+  let browser: Browser
+  beforeAll(async () => {
+    gateway = await startGateway({ runtime: 'Node', policy, publicUrl: 'own' })
+    browser = startChromium()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await gateway?.close()
+  })
+
+  const open = (view: View = VIEWS[0] as View) => openWindow(browser, gateway.url, view, [])
+  const opened = (page: Page, id: string) =>
+    page.evaluate<boolean>(`document.getElementById('${id}').closest('details').open`)
+
+  test.each(VIEWS)('has no fault on %s, closed and open, and is not long', async (...view) => {
+    const window = await open(view)
+    const { page } = window
+    const none = { axe: [], errors: [], otherHosts: [], overflow: 0 }
+    const title = 'Portcullis: calls'
+    expect(await window.findFaults(`${gateway.url}/-/docs`)).toEqual({ ...none, title })
+    const height = await page.evaluate<number>('document.documentElement.scrollHeight')
+    expect(height).toBeLessThan(9_000)
+    expect(await window.findFaults(`${gateway.url}/-/docs?at=1#createBan`)).toEqual({
+      ...none,
+      title,
+    })
+    expect(await opened(page, 'createBan')).toBe(true)
+    if (process.env.UPDATE_SCREENSHOTS === '1') {
+      mkdirSync(PICTURES, { recursive: true })
+      const file = `docs-${view[1] < 500 ? 'phone' : 'desktop'}-${view[3]}.webp`
+      const shot = await page.send('Page.captureScreenshot', { format: 'webp', quality: 50 })
+      writeFileSync(join(PICTURES, file), Buffer.from(String(shot.data), 'base64'))
+    }
+    await window.close()
+  })
+
+  test('finds calls by words, and shows the examples that the reader chooses', async () => {
+    const window = await open()
+    const { page } = window
+    await window.load(`${gateway.url}/-/docs`)
+    const all = await page.evaluate<number>(SHOWN)
+    expect(all).toBeGreaterThan(30)
+    const search = (text: string) =>
+      page.evaluate(`{ const box = document.querySelector('[type=search]')
+        box.value = ${JSON.stringify(text)}; box.dispatchEvent(new Event('input')) } 0`)
+    await search('create BAN')
+    expect(await page.evaluate<number>(SHOWN)).toBeLessThan(all / 3)
+    expect(await page.evaluate('document.querySelector("[role=status]").textContent')).toMatch(
+      /^\d+ calls?$/,
+    )
+    await search('')
+    expect(await page.evaluate<number>(SHOWN)).toBe(all)
+    const styles = () => page.evaluate(STYLES)
+    expect(await styles()).toEqual(['block', 'none'])
+    await page.evaluate('document.getElementById("fetch").click()')
+    expect(await styles()).toEqual(['none', 'block'])
+    await window.close()
+  })
+
+  test('is complete without its script', async () => {
+    const window = await open()
+    const { page } = window
+    await page.send('Emulation.setScriptExecutionDisabled', { value: true })
+    await window.load(`${gateway.url}/-/docs#createBan`)
+    expect(await page.evaluate('document.querySelector("[type=search]").checkVisibility()')).toBe(
+      false,
+    )
+    expect(await opened(page, 'createBan')).toBe(true)
+    await window.close()
+  })
+})
