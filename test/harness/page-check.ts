@@ -1,7 +1,7 @@
 /** What a page of the gateway must never have, in a real browser. */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import type { Browser, BrowserEvent } from './chromium.ts'
+import type { Browser, BrowserEvent, Page } from './chromium.ts'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
@@ -25,42 +25,80 @@ export interface Findings {
   readonly overflow: number
 }
 
-/** Loads a page and returns its faults. `cookies` are of the host of the page. */
-export async function findFaults(
+/** A window that loads pages one after the other, which costs less than a window for each. */
+export interface Window {
+  readonly page: Page
+  load(url: string): Promise<void>
+  /** Loads a page and returns its faults. */
+  findFaults(url: string): Promise<Findings>
+  close(): Promise<void>
+}
+
+/** Opens a window. `cookies` are of the host of `url`. */
+export async function openWindow(
   browser: Browser,
   url: string,
   [, width, height, scheme]: View,
   cookies: Iterable<readonly [string, string]>,
-): Promise<Findings> {
+): Promise<Window> {
   const page = await browser.open('about:blank', width, height)
   await page.send('Emulation.setEmulatedMedia', {
     features: [{ name: 'prefers-color-scheme', value: scheme }],
   })
   for (const [name, value] of cookies)
     await page.send('Network.setCookie', { name, value, url, secure: true, path: '/' })
-  const loaded = count(page.events, 'Page.loadEventFired')
-  await page.send('Page.navigate', { url })
-  while (count(page.events, 'Page.loadEventFired') === loaded)
-    await new Promise((done) => setTimeout(done, 10))
-  await page.evaluate(`${AXE}; 0`)
-  const found = await page.evaluate<Findings>(`(async () => {
-    const { violations } = await axe.run({ runOnly: ${JSON.stringify(RULES)} })
-    return {
-      title: document.title,
-      axe: violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html)),
-      overflow: document.documentElement.scrollWidth - innerWidth,
-    }
-  })()`)
-  const { host } = new URL(url)
-  const requested = page.events
-    .filter(({ method }) => method === 'Network.requestWillBeSent')
-    .map(({ params }) => (params.request as { readonly url: string }).url)
-  const findings = {
-    ...found,
-    errors: page.events.filter(isError).map(({ params }) => JSON.stringify(params)),
-    otherHosts: requested.filter((one) => !one.startsWith('data:') && new URL(one).host !== host),
+
+  async function load(to: string): Promise<void> {
+    const loaded = count(page.events, 'Page.loadEventFired')
+    await page.send('Page.navigate', { url: to })
+    while (count(page.events, 'Page.loadEventFired') === loaded)
+      await new Promise((done) => setTimeout(done, 10))
   }
-  await page.send('Page.close')
+
+  return {
+    page,
+    load,
+    async findFaults(to) {
+      const earlier = page.events.length
+      await load(to)
+      await page.evaluate(`${AXE}; 0`)
+      const found = await page.evaluate<Findings>(`(async () => {
+        const { violations } = await axe.run({ runOnly: ${JSON.stringify(RULES)} })
+        return {
+          title: document.title,
+          axe: violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html)),
+          overflow: document.documentElement.scrollWidth - innerWidth,
+        }
+      })()`)
+      const { host } = new URL(to)
+      const events = page.events.slice(earlier)
+      const requested = events
+        .filter(({ method }) => method === 'Network.requestWillBeSent')
+        .map(({ params }) => (params.request as { readonly url: string }).url)
+      return {
+        ...found,
+        errors: events.filter(isError).map(({ params }) => JSON.stringify(params)),
+        otherHosts: requested.filter(
+          (one) => !one.startsWith('data:') && new URL(one).host !== host,
+        ),
+      }
+    },
+    async close() {
+      await page.send('Page.close')
+    },
+  }
+}
+
+/** Loads one page in a window of its own and returns its faults. */
+export async function findFaults(
+  browser: Browser,
+  url: string,
+  view: View,
+  cookies: Iterable<readonly [string, string]>,
+): Promise<Findings> {
+  const window = await openWindow(browser, url, view, cookies)
+  const findings = await window.findFaults(url)
+  await window.close()
   return findings
 }
 

@@ -78,6 +78,8 @@ section, .item { border-top: 1px solid; padding: 1rem 0; }
 .apart { justify-content: center; margin-top: 1.5rem; border: 1px solid; }
 :focus-visible { outline: 3px solid var(--portcullis-accent); outline-offset: 2px; }
 small { opacity: 0.8; }
+details { margin: 0.5rem 0; }
+time { white-space: nowrap; }
 summary { cursor: pointer; padding: 0.25rem 0; }
 .mark { font-size: 0.875rem; font-weight: 400; padding: 0.125rem 0.5rem; border: 1px solid; border-radius: 1rem;
   white-space: nowrap; }

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Browser, CHROMIUM, type Page, startChromium } from '../../harness/chromium.ts'
 import { RUNTIMES } from '../../harness/gateway.ts'
 import { keyboardOf } from '../../harness/keyboard.ts'
-import { findFaults, VIEWS, type View } from '../../harness/page-check.ts'
+import { openWindow, VIEWS, type View } from '../../harness/page-check.ts'
 import { ROOT } from '../../harness/process.ts'
 import { pathsOf } from './pages.ts'
 import { startConsoleServer } from './server.ts'
@@ -67,14 +67,16 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the console on %s', (run
     const paths = pathsOf({ request: '01a1f920-fe19-76f3-a8bb-11453859641c', key: key.id })
     const pages = paths.filter((path) => !/\/(?:tail|script\.js|export)$/.test(path))
     expect(pages.length).toBeGreaterThanOrEqual(12)
+    const window = await openWindow(browser, server.url, view, [cookie])
     for (const path of pages)
-      expect(await findFaults(browser, server.url + path, view, [cookie]), path).toEqual({
+      expect(await window.findFaults(server.url + path), path).toEqual({
         title: expect.stringContaining(' - Portcullis'),
         axe: [],
         errors: [],
         otherHosts: [],
         overflow: 0,
       })
+    await window.close()
   })
 
   test.runIf(runtime === 'Node' && process.env.UPDATE_SCREENSHOTS === '1').each(VIEWS)(
@@ -92,22 +94,10 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the console on %s', (run
     },
   )
 
-  async function open(path: string, [, width, height, scheme]: View = VIEWS[0] as View) {
-    const page = await browser.open('about:blank', width, height)
-    await page.send('Emulation.setEmulatedMedia', {
-      features: [{ name: 'prefers-color-scheme', value: scheme }],
-    })
-    const [name, value] = cookie
-    await page.send('Network.setCookie', { name, value, url: server.url, secure: true, path: '/' })
-    await load(page, server.url + path)
+  async function open(path: string, view: View = VIEWS[0] as View) {
+    const { page, load } = await openWindow(browser, server.url, view, [cookie])
+    await load(server.url + path)
     return page
-  }
-
-  async function load(page: Page, url: string): Promise<void> {
-    const loads = () => page.events.filter(({ method }) => method === 'Page.loadEventFired').length
-    const before = loads()
-    await page.send('Page.navigate', { url })
-    while (loads() === before) await new Promise((done) => setTimeout(done, 20))
   }
 
   const textOf = (page: Page) => page.evaluate<string>('document.body.innerText')
@@ -133,8 +123,9 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the console on %s', (run
       await keyboard.tabTo('Reason')
       await keyboard.type('left the company')
       await keyboard.enter({ loads: true })
-      await load(page, `${server.url}/-/console/callers?kind=subject&value=alice`)
-      expect(await textOf(page)).toContain('left the company')
+      const { origin } = new URL(server.url)
+      await page.evaluate(`location = '${origin}/-/console/callers?kind=subject&value=alice'; 0`)
+      await expect.poll(() => textOf(page)).toContain('left the company')
       await page.send('Page.close')
     },
   )

@@ -1,23 +1,32 @@
 /** The pages that people see, in a real browser: for every eye, every screen and every keyboard. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { german } from '../../../src/features/languages/german.ts'
 import { type Browser, CHROMIUM, startChromium } from '../../harness/chromium.ts'
 import { startHttpServer } from '../../harness/http-server.ts'
-import { findFaults, VIEWS, type View } from '../../harness/page-check.ts'
+import { findFaults, openWindow, VIEWS, type View, type Window } from '../../harness/page-check.ts'
 import { RUNTIMES, startGatewayFor } from './gateway.ts'
 import { type SigningProvider, startSigningProvider } from './signing-provider.ts'
 import { createUserAgent, type UserAgent } from './user-agent.ts'
 
 const LOGO = `data:image/svg+xml;base64,${btoa('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><rect width="1" height="1"/></svg>')}`
 
-const PAGES: readonly [string, string][] = [
-  ['/oauth/sign-in?prompt=select_account', 'Sign in - Tea'],
-  ['/oauth/sign-out', 'Sign out - Tea'],
-  ['/oauth/signed-out', 'You are signed out - Tea'],
-  ['/oauth/sessions', 'Your sessions - Tea'],
-  ['/oauth/callback?state=x', 'The sign-in has expired - Tea'],
-  ['/audit', 'Your account has no access to this page - Tea'],
-  ['/nothing', 'This page does not exist - Tea'],
+/** Each page with its title in English and German. */
+const PAGES: readonly [string, string, string][] = [
+  ['/oauth/sign-in?prompt=select_account', 'Sign in', 'Anmelden'],
+  ['/oauth/sign-out', 'Sign out', 'Abmelden'],
+  ['/oauth/signed-out', 'You are signed out', 'Sie sind abgemeldet'],
+  ['/oauth/sessions', 'Your sessions', 'Ihre Sitzungen'],
+  ['/oauth/callback?state=x', 'The sign-in has expired', 'Die Anmeldung ist abgelaufen'],
+  [
+    '/audit',
+    'Your account has no access to this page',
+    'Ihr Konto hat keinen Zugriff auf diese Seite',
+  ],
+  ['/nothing', 'This page does not exist', 'Diese Seite gibt es nicht'],
 ]
+
+const speak = ({ page }: Window, acceptLanguage: string) =>
+  page.send('Network.setExtraHTTPHeaders', { headers: { 'Accept-Language': acceptLanguage } })
 
 if (CHROMIUM === undefined) console.info('pages: skipped, because Chromium is missing')
 
@@ -62,7 +71,12 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the pages on %s', (runti
         runtime,
         definition: {
           roles: ['reader'],
-          branding: { name: 'Tea', logo: LOGO, links: { privacy: '/privacy', terms: '/terms' } },
+          branding: {
+            languages: [german],
+            name: 'Tea',
+            logo: LOGO,
+            links: { privacy: '/privacy', terms: '/terms' },
+          },
         },
       },
     )
@@ -80,10 +94,20 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the pages on %s', (runti
   })
 
   test.each(VIEWS)('have no fault on %s', async (...view) => {
-    for (const [path, title] of PAGES)
-      expect(
-        await findFaults(browser, gateway.url + path, view, user.jarOf(gateway.url)),
-        path,
-      ).toEqual({ title, axe: [], errors: [], otherHosts: [], overflow: 0 })
+    const window = await openWindow(browser, gateway.url, view, user.jarOf(gateway.url))
+    for (const [path, title, german] of PAGES) {
+      const none = { axe: [], errors: [], otherHosts: [], overflow: 0 }
+      await speak(window, 'en')
+      expect(await window.findFaults(gateway.url + path), path).toEqual({
+        ...none,
+        title: `${title} - Tea`,
+      })
+      await speak(window, 'de-AT,de;q=0.9')
+      expect(await window.findFaults(gateway.url + path), path).toEqual({
+        ...none,
+        title: `${german} - Tea`,
+      })
+    }
+    await window.close()
   })
 })

@@ -28,7 +28,7 @@ export const ENGLISH = {
   'sessions.signedIn': 'Signed in: {time}',
   'sessions.active': 'Last active: {time}',
   'sessions.activeNow': 'Active now',
-  'sessions.place': 'Near {place}',
+  'sessions.place': 'Place: {place}',
   'sessions.details': 'Details',
   'sessions.end': 'End this session',
   'browser.on': '{browser} on {system}',
