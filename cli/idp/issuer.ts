@@ -7,8 +7,8 @@ import { type Check, doubtful, type Fields, failed, passed } from './check.ts'
 import { type IdpDoctorOptions, parsed, readEntries } from './configuration.ts'
 import { selectEntry } from './entry.ts'
 import { type Keys, keysOf } from './keys.ts'
+import type { Suggestion } from './proposed-entry.ts'
 import { report } from './report.ts'
-import type { Suggestion } from './suggestion.ts'
 
 const WELL_KNOWN = /\/\.well-known\/(openid-configuration|oauth-authorization-server).*$/
 const ENDPOINTS = ['authorization', 'token', 'userinfo', 'introspection', 'revocation']

@@ -4,7 +4,7 @@ import { REFUSED } from '../failure.ts'
 import { createOutput } from '../output.ts'
 import { counted, table, visible, visibleJson } from '../text.ts'
 import type { Check } from './check.ts'
-import type { Suggestion } from './suggestion.ts'
+import type { Suggestion } from './proposed-entry.ts'
 
 const COLUMNS = ['level', 'check', 'seen', 'expected']
 

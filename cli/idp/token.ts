@@ -13,9 +13,6 @@ import type { Comparison } from './comparison.ts'
 import { type Entries, type IdpDoctorOptions, parsed, readEntries } from './configuration.ts'
 import { mayBeCalled, type Selected, selectEntry } from './entry.ts'
 import { type Keys, keysOf } from './keys.ts'
-import { isSameProvider, presetOf, providerOf } from './providers.ts'
-import { report } from './report.ts'
-import type { Presented } from './rules.ts'
 import {
   errorsIn,
   idTokenWarning,
@@ -24,7 +21,10 @@ import {
   type Suggestion,
   type Verdict,
   verdictOf,
-} from './suggestion.ts'
+} from './proposed-entry.ts'
+import { isSameProvider, presetOf, providerOf } from './providers.ts'
+import { report } from './report.ts'
+import type { Presented } from './rules.ts'
 import { tokenChecks } from './token-checks.ts'
 
 export async function examineToken(token: string, options: IdpDoctorOptions): Promise<void> {

@@ -3,7 +3,7 @@ import type { Policy } from '../../src/policy/policy.ts'
 import { loadPolicy, policyFile } from './load.ts'
 
 /** Returns `ISSUERS` of a policy with issuers of its own. */
-export const issuersText = ({ issuers }: Pick<Policy, 'issuers'>): string | undefined =>
+const issuersText = ({ issuers }: Pick<Policy, 'issuers'>): string | undefined =>
   issuers === undefined ? undefined : JSON.stringify(issuers)
 
 /**

@@ -3,7 +3,7 @@ import type { Config } from '../../validators/environment.ts'
 import { issuerClientsOf } from '../../validators/issuer-client.ts'
 
 /** The presets of `signIn`, of which none has ID tokens, keys or metadata. */
-export const KEYLESS_PRESETS = ['github'] as const
+const KEYLESS_PRESETS = ['github'] as const
 
 /** Returns the issuers whose users sign in with such a preset. */
 export const keylessIssuers = (config: Pick<Config, 'variables'>): readonly string[] =>
