@@ -1,0 +1,62 @@
+/** How admissions spread over the masters of a real cluster: commands are counted, not time. */
+import { expect, test } from 'vitest'
+import { connectResp } from '../../../src/runtimes/node/redis/resp.ts'
+import { principal } from '../../access/admission/callers.ts'
+import { startRedisCluster } from '../../harness/redis-cluster.ts'
+import { hasRedisServer } from '../../harness/resp-server.ts'
+import { outcomesOf } from './outcomes.ts'
+
+const LANES = 64
+const REQUESTS = 6_000
+const AT_ONCE = 200
+const TIMEOUT_MS = 1_000
+
+test.skipIf(!hasRedisServer).each([
+  [3, 2.8],
+  [6, 5.5],
+])(
+  'on %i masters the busiest one runs so few of the commands that the cluster takes %f times as many',
+  async (masters, scaling) => {
+    const cluster = await startRedisCluster({ masters, replicas: 0 })
+    const url = `${cluster.url}/?lanes=${LANES}`
+    const client = connectResp({ url, timeoutMs: TIMEOUT_MS, replicasAcked: 0 })
+    const redis = client.connect({ timeoutMs: TIMEOUT_MS })
+    const decided = () =>
+      Promise.all(
+        cluster.masters.map(async ({ direct }) => {
+          const stats = await direct.info('commandstats')
+          const of = (name: string) =>
+            Number(new RegExp(`^cmdstat_${name}:calls=(\\d+)`, 'm').exec(stats)?.[1] ?? 0)
+          return of('evalsha') + of('eval')
+        }),
+      )
+    try {
+      expect(await client.check()).toEqual([])
+      const callers = Array.from({ length: REQUESTS }, (_, n) =>
+        principal({ subject: `subject-${n}` }),
+      )
+      // The first call to each lane loads the script.
+      await outcomesOf(redis, callers.slice(0, 10 * LANES), Date.now)
+      const before = await decided()
+      let admitted = 0
+      for (let at = 0; at < REQUESTS; at += AT_ONCE)
+        admitted += (await outcomesOf(redis, callers.slice(at, at + AT_ONCE), Date.now)).admitted
+      expect(admitted).toBe(REQUESTS)
+      const counts = (await decided()).map((count, at) => count - (before[at] ?? 0))
+      const total = counts.reduce((sum, count) => sum + count)
+      const busiest = Math.max(...counts)
+      console.info(
+        `commands by master: ${counts.join(', ')}; scaling ${(total / busiest).toFixed(2)}`,
+      )
+      expect(total, 'one call for each request').toBe(REQUESTS)
+      expect(total / busiest).toBeGreaterThanOrEqual(scaling)
+      // With 6 masters, 64 lanes cannot be divided as evenly: 10 or 11 each.
+      if (masters === 3)
+        for (const count of counts)
+          expect(Math.abs(count * masters - total) / total).toBeLessThan(0.05)
+    } finally {
+      client.close()
+      await cluster.close()
+    }
+  },
+)
