@@ -16,11 +16,11 @@ import { ROOT } from './start/settings.ts'
 
 const BYTES_PER_KIB = 1_024
 const MAX_FILES = 217
-const MAX_PACKED_BYTES = 2_053_000
+const MAX_PACKED_BYTES = 2_070_000
 /** Of `portcullis`, types included. */
 const MAX_NAMES = 60
 /** An app with few parts, and its budget in KiB after gzip: just above the measured size. */
-const FEWEST_PARTS = { entry: 'examples/parts/worker.ts', maxKib: 83.4 }
+const FEWEST_PARTS = { entry: 'examples/parts/worker.ts', maxKib: 83.6 }
 
 /** Everything that the package may contain. */
 const ALLOWED =
