@@ -8,7 +8,6 @@ import { publicKeySet, publishedKeys } from '../access/tokens/signing-keys.ts'
 import { addressSink } from '../audit/address.ts'
 import { batchingAuditSink } from '../audit/batching-sink.ts'
 import {
-  type AuditQueue,
   createAuditQueue,
   OVERFLOW_TIMEOUT_MS,
   type QueueBinding,
@@ -17,7 +16,7 @@ import { createAuditOverflow } from '../audit/redis/overflow.ts'
 import { type AuditDatabase, d1Database } from '../audit/sql/d1/database.ts'
 import type { TrailDatabase } from '../audit/sql/database.ts'
 import { consoleAuditSink } from '../audit/truncate.ts'
-import { Misconfigured, Unavailable } from '../errors.ts'
+import { Misconfigured } from '../errors.ts'
 import { publicOrigins } from '../http/public-origin.ts'
 import { createBreakers } from '../isolate/breakers.ts'
 import type { Tally } from '../isolate/tally.ts'
@@ -26,7 +25,7 @@ import { type OriginOptions, parseBase } from '../origin/origin.ts'
 import { createLocate } from '../origin/public-location.ts'
 import type { Policy } from '../policy/policy.ts'
 import { mistakeAt } from '../problems/mistake.ts'
-import type { Broadcast, RedisConnection } from '../redis/connection.ts'
+import type { Broadcast } from '../redis/connection.ts'
 import type { AdminCall } from '../routes/admin/call.ts'
 import { metricsCall } from '../routes/admin/metrics.ts'
 import {
@@ -55,6 +54,7 @@ import {
 import { guardServices, redisClients, redisStores } from './guard-services.ts'
 import { metricsServices } from './metrics.ts'
 import { authorizedOrigin, createAuthorize } from './origin-credentials.ts'
+import { requireQueue, requireWrites } from './readiness.ts'
 import { type Runtime, runtimeOfWorkers } from './runtime.ts'
 
 /** The environment of a gateway: variables, and on Workers bindings. `parseEnvironment` checks it. */
@@ -85,8 +85,6 @@ export interface OpenListener extends Pick<FurtherListener, 'name' | 'host' | 'p
   readonly servicesFor: (changes: Omit<ListenerServices, 'routes'>) => Services
 }
 
-/** Life of the key that shows that Redis accepts writes. */
-const READINESS_SECONDS = 60
 /** The audience of assertions if the origin is a service binding and has no URL. */
 const BOUND_ORIGIN_AUDIENCE = 'urn:portcullis:origin'
 
@@ -389,14 +387,4 @@ function selectOrigin({ ORIGIN }: GatewayEnv, { originUrl }: Config): OriginOpti
   if (originUrl !== undefined) return { url: originUrl }
   if (ORIGIN !== undefined) return { binding: ORIGIN }
   throw new Misconfigured('The environment', [mistakeAt('missing', ['ORIGIN_URL'], 'is missing')])
-}
-
-async function requireQueue(queue: AuditQueue): Promise<void> {
-  if (!queue.takesEvents()) throw new Error('the queue refused the last batch')
-}
-
-/** A Redis that is out of memory or a replica answers, but it refuses the writes that requests need. */
-async function requireWrites(redis: RedisConnection): Promise<void> {
-  const [reply] = await redis.send([['SET', redis.keys.readiness, '1', 'EX', READINESS_SECONDS]])
-  if (reply?.result !== 'OK') throw new Unavailable('redis', 'refused')
 }
