@@ -50,6 +50,7 @@ const LONG = [
   'test/bench/soak.test.ts',
   'test/cli/deploy/deploy.slow.test.ts',
   'test/cli/operating.slow.test.ts',
+  'test/create/mcp.slow.test.ts',
   'test/create/middleware.slow.test.ts',
   'test/create/node.slow.test.ts',
   'test/features/signals/gateways.slow.test.ts',

@@ -28,7 +28,7 @@ describe('create-portcullis', () => {
   /** Creates a project, and returns its folder. */
   async function created(...args: readonly string[]): Promise<string> {
     const name = `project-${++count}`
-    const { code, stderr } = await create([name, '--yes', ...args])
+    const { code, stderr } = await create([name, '--yes', '--no-git', ...args])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     return join(folder, name)
   }
@@ -41,7 +41,11 @@ describe('create-portcullis', () => {
     ['an unknown flag', ['--colour'], "Unknown option '--colour'; see --help"],
     ['a flag without its value', ['--kind'], "Option '--kind' argument is ambiguous; see --help"],
     ['two directories', ['a', 'b'], 'one directory is expected, not 2'],
-    ['an unknown kind', ['--kind', 'proxy'], '--kind must be one of: gateway, node, middleware'],
+    [
+      'an unknown kind',
+      ['--kind', 'proxy'],
+      '--kind must be one of: gateway, node, middleware, mcp',
+    ],
     ['an unknown identity provider', ['--idp', 'auht0'], '--idp must be one of: none, auth0, '],
     ['a misspelled identity provider', ['--idp', 'auht0'], '; did you mean "auth0"?'],
     [
@@ -126,13 +130,47 @@ describe('create-portcullis', () => {
     expect(stderr).toMatch(/cannot be written \(ENOTDIR\)\n$/)
   })
 
+  test.each([
+    ['pnpm', [], 'pnpm/10.1.0 npm/? node/v24.0.0'],
+    ['bun', ['--pm', 'bun'], 'npm/11.0.0 node/v24.0.0'],
+    ['npm', [], ''],
+  ])('names the commands of %s with %j, run by "%s"', async (manager, args, agent) => {
+    const name = `by-${manager}`
+    const { stdout } = await create([name, '--json', '--no-git', ...args], {
+      npm_config_user_agent: agent,
+    })
+    expect(JSON.parse(stdout)).toMatchObject({
+      git: false,
+      next: [`cd ${name}`, `${manager} install`, `${manager} start`],
+    })
+    expect(await readdir(join(folder, name))).not.toContain('.git')
+  })
+
+  test('creates a Git repository, but none in another one', async () => {
+    expect(JSON.parse((await create(['outer', '--json'])).stdout).git).toBe(true)
+    const inner = await create(['outer/inner', '--json'])
+    expect(JSON.parse(inner.stdout).git).toBe(false)
+    expect(await readdir(join(folder, 'outer'))).toContain('.git')
+    expect(await readdir(join(folder, 'outer/inner'))).not.toContain('.git')
+  })
+
+  test('an MCP server of your own needs no example of one', async () => {
+    const path = await created('--kind', 'mcp', '--origin', 'http://127.0.0.1:4000')
+    expect(await readdir(path)).not.toContain('server.ts')
+    const manifest = await readFile(join(path, 'package.json'), 'utf8')
+    expect(manifest).not.toMatch(/modelcontextprotocol|server\.ts/)
+    expect(await readFile(join(path, 'dev.env'), 'utf8')).toContain(
+      '\nORIGIN_URL=http://127.0.0.1:4000\n',
+    )
+  })
+
   test('writes into a fresh repository', async () => {
     await mkdir(join(folder, 'repository', '.git'), { recursive: true })
     expect((await create(['repository', '--yes'])).code).toBe(0)
   })
 
   test('reports with --json what it wrote, and what to run next', async () => {
-    const { code, stdout } = await create(['My Notes', '--json'])
+    const { code, stdout } = await create(['My Notes', '--json', '--no-git'])
     expect(code).toBe(0)
     const result = JSON.parse(stdout)
     expect(result).toMatchObject({
@@ -203,7 +241,7 @@ describe('create-portcullis', () => {
 
   test('has the versions of the packages that this repository is tested with', async () => {
     const own = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
-    for (const kind of ['gateway', 'node', 'middleware']) {
+    for (const kind of ['gateway', 'node', 'middleware', 'mcp']) {
       const path = await created('--kind', kind)
       const project = JSON.parse(await readFile(join(path, 'package.json'), 'utf8'))
       const expected = { ...own.devDependencies, portcullis: own.version }

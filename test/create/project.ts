@@ -17,8 +17,8 @@ export interface CreatedProject {
   readonly path: string
   /** Runs a command in the project. Throws if it fails. Returns its standard output. */
   run(...command: readonly [string, ...string[]]): Promise<string>
-  /** Runs `npm start` until the ready line, and returns the URL. */
-  start(): Promise<string>
+  /** Runs `npm start` until the ready line, and returns the URL. Default: no further variables. */
+  start(env?: Readonly<Record<string, string>>): Promise<string>
   /** Returns an access token for development. */
   token(...args: readonly string[]): Promise<string>
   file(name: string): Promise<string>
@@ -67,9 +67,9 @@ export async function createProject(
   return {
     path,
     run,
-    async start() {
+    async start(env = {}) {
       const port = await freePort()
-      started = runIn(path, ['npm', 'start'], { PORT: String(port) })
+      started = runIn(path, ['npm', 'start'], { PORT: String(port), ...env })
       url = `http://127.0.0.1:${port}`
       await started.printed(new RegExp(`^Portcullis is ready on ${url}\n`, 'm'))
       return url

@@ -4,11 +4,17 @@ import { withSuggestion } from '../../../src/suggestions/did-you-mean.ts'
 import { usage } from './failure.ts'
 import { type Issuer, PROVIDERS } from './identity-providers.ts'
 
-export const KINDS = ['gateway', 'node', 'middleware'] as const
+export const KINDS = ['gateway', 'node', 'middleware', 'mcp'] as const
 export type Kind = (typeof KINDS)[number]
 
 export const REDIS_CHOICES = ['local', 'upstash'] as const
 export type RedisChoice = (typeof REDIS_CHOICES)[number]
+
+export const PACKAGE_MANAGERS = ['npm', 'pnpm', 'yarn', 'bun'] as const
+export type PackageManager = (typeof PACKAGE_MANAGERS)[number]
+
+/** Kinds that run on Node, with the Redis of `REDIS_URL`. */
+export const ON_NODE: readonly Kind[] = ['node', 'mcp']
 
 export interface Answers {
   /** As it was given: relative to the current folder, or absolute. */
@@ -19,6 +25,10 @@ export interface Answers {
   /** Undefined: the demo origin. Never defined for a middleware. */
   readonly origin: string | undefined
   readonly redis: RedisChoice
+  /** For the commands that are printed. */
+  readonly packageManager: PackageManager
+  /** Whether a Git repository is created, unless the directory is in one. */
+  readonly git: boolean
 }
 
 /** Short enough for `<name>-audit-dead-letters-<environment>` with Cloudflare's limit of 63. */

@@ -1,5 +1,5 @@
 /** Completes the flags with answers or defaults. */
-import type { Answers } from './answers.ts'
+import { type Answers, PACKAGE_MANAGERS, type PackageManager } from './answers.ts'
 import { usage } from './failure.ts'
 import { type Issuer, PROVIDERS } from './identity-providers.ts'
 import type { Flags } from './options.ts'
@@ -7,9 +7,15 @@ import type { Flags } from './options.ts'
 const DEFAULT_DIRECTORY = 'my-gateway'
 
 /** Returns the answers, with defaults for what is missing. Throws a usage failure if an issuer is incomplete. */
-export function complete(flags: Flags): Answers {
+export function complete(flags: Flags, env: NodeJS.ProcessEnv): Answers {
   const { directory = DEFAULT_DIRECTORY, kind = 'gateway', redis = 'local', origin } = flags
-  return { directory, kind, redis, origin, issuer: issuerIn(flags) }
+  const { packageManager = runningManager(env), git = true } = flags
+  return { directory, kind, redis, origin, packageManager, git, issuer: issuerIn(flags) }
+}
+
+/** Returns the package manager that runs this command, as it names itself: `pnpm/10.1.0 npm/? node/v24.0.0`. */
+function runningManager({ npm_config_user_agent: agent = '' }: NodeJS.ProcessEnv): PackageManager {
+  return PACKAGE_MANAGERS.find((name) => agent.startsWith(`${name}/`)) ?? 'npm'
 }
 
 function issuerIn({ idp, issuer, audience }: Flags): Issuer | undefined {

@@ -3,6 +3,7 @@
 import { relative } from 'node:path'
 import { outro } from '@clack/prompts'
 import manifest from '../package.json' with { type: 'json' }
+import type { Answers } from './answers.ts'
 import { complete } from './complete.ts'
 import { Failure, usage } from './failure.ts'
 import { HELP, parseOptions } from './options.ts'
@@ -19,19 +20,26 @@ async function main(argv: readonly string[]): Promise<void> {
   if (!yes && !isTerminal) {
     throw usage('there is no terminal to ask questions on; use --yes and flags, see --help')
   }
-  const answers = complete(yes ? flags : await ask(flags))
+  const answers = complete(yes ? flags : await ask(flags), process.env)
   const written = writeProject(answers, process.cwd(), process.env)
-  const next = nextSteps(written)
+  const next = nextSteps(written, answers)
   if (json) console.log(JSON.stringify({ ...written, kind: answers.kind, next }))
   else if (yes) console.log(`Created ${written.name} in ${written.directory}\n\n${next.join('\n')}`)
   else outro(`Created. Next:\n\n   ${next.join('\n   ')}`)
 }
 
 /** Returns shell commands. */
-function nextSteps({ directory }: Written): readonly string[] {
+function nextSteps(
+  { directory }: Written,
+  { packageManager }: Pick<Answers, 'packageManager'>,
+): readonly string[] {
   const path = relative(process.cwd(), directory)
   const word = /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
-  return [...(path === '' ? [] : [`cd ${word}`]), 'npm install', 'npm start']
+  return [
+    ...(path === '' ? [] : [`cd ${word}`]),
+    `${packageManager} install`,
+    `${packageManager} start`,
+  ]
 }
 
 function report(failure: Failure, json: boolean): void {

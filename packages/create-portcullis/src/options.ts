@@ -6,8 +6,11 @@ import {
   issuerOf,
   KINDS,
   type Kind,
+  ON_NODE,
   oneOf,
   originOf,
+  PACKAGE_MANAGERS,
+  type PackageManager,
   PROVIDER_NAMES,
   REDIS_CHOICES,
   type RedisChoice,
@@ -36,6 +39,7 @@ Creates a project that guards an API with Portcullis. Without --yes, it asks for
   --kind <kind>          gateway: a Worker of its own in front of your API (default)
                          node: the same on Node, with files for Docker, compose and systemd
                          middleware: a Hono app with guarded routes
+                         mcp: a gateway on Node in front of an MCP server, with an example of one
   --idp <provider>       identity provider: a name from the list below (default: none, so that only
                          development tokens are accepted)
   --issuer <url>         issuer identifier of the identity provider
@@ -43,6 +47,9 @@ Creates a project that guards an API with Portcullis. Without --yes, it asks for
   --origin <url>         your API behind the gateway (default: a demo origin)
   --redis <redis>        Redis in development of a Worker: local (default) or upstash; deployed Workers
                          use Upstash
+  --pm <manager>         npm, pnpm, yarn or bun, for the commands that are printed (default: the one that
+                         runs this command)
+  --no-git               create no Git repository
   -y, --yes              use the defaults for what is missing
   --json                 print the result as JSON, errors too; implies --yes
   -h, --help
@@ -66,6 +73,8 @@ export interface Flags {
   readonly audience?: string
   readonly origin?: string
   readonly redis?: RedisChoice
+  readonly packageManager?: PackageManager
+  readonly git?: boolean
 }
 
 export interface Options {
@@ -91,6 +100,10 @@ export function parseOptions(argv: readonly string[]): Options {
     ...(values.issuer !== undefined && { issuer: issuerOf(values.issuer) }),
     ...(values.audience !== undefined && { audience: audienceOf(values.audience) }),
     ...(values.origin !== undefined && { origin: originOf(values.origin) }),
+    ...(values.pm !== undefined && {
+      packageManager: oneOf('pm', values.pm, PACKAGE_MANAGERS),
+    }),
+    ...(values.git !== undefined && { git: values.git }),
     ...(values.redis !== undefined && { redis: oneOf('redis', values.redis, REDIS_CHOICES) }),
   }
   checkTogether(flags)
@@ -102,6 +115,7 @@ function parsed(argv: readonly string[]) {
     return parseArgs({
       args: [...argv],
       allowPositionals: true,
+      allowNegative: true,
       options: {
         kind: { type: 'string' },
         idp: { type: 'string' },
@@ -109,6 +123,8 @@ function parsed(argv: readonly string[]) {
         audience: { type: 'string' },
         origin: { type: 'string' },
         redis: { type: 'string' },
+        pm: { type: 'string' },
+        git: { type: 'boolean' },
         yes: { type: 'boolean', short: 'y' },
         json: { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },
@@ -126,7 +142,7 @@ function checkTogether({ kind, idp, issuer, audience, origin, redis }: Flags): v
   if (kind === 'middleware' && origin !== undefined) {
     throw usage('--origin is for a gateway: the routes of a middleware are in the app itself')
   }
-  if (kind === 'node' && redis === 'upstash') {
+  if (kind !== undefined && ON_NODE.includes(kind) && redis === 'upstash') {
     throw usage('--redis upstash is for Workers: a gateway on Node uses the Redis of REDIS_URL')
   }
   if (idp === 'none' && (issuer !== undefined || audience !== undefined)) {

@@ -5,6 +5,7 @@ import {
   directoryOf,
   issuerOf,
   type Kind,
+  ON_NODE,
   originOf,
   type RedisChoice,
 } from './answers.ts'
@@ -23,6 +24,7 @@ export async function ask(flags: Flags): Promise<Flags> {
       { value: 'gateway', label: 'Gateway', hint: 'a Worker of its own in front of your API' },
       { value: 'node', label: 'Gateway on Node', hint: 'with Docker, compose and systemd' },
       { value: 'middleware', label: 'Middleware', hint: 'a Hono app with guarded routes' },
+      { value: 'mcp', label: 'MCP server', hint: 'a gateway on Node in front of it' },
     ]))
   const isNamed = flags.issuer !== undefined || flags.audience !== undefined
   const idp = flags.idp ?? (isNamed ? 'other' : await providerChoice())
@@ -34,17 +36,21 @@ export async function ask(flags: Flags): Promise<Flags> {
   const audience = asksAudience
     ? await line('Audience', provider.audience, audienceOf)
     : flags.audience
-  const hint = 'URL of your API; empty for a demo'
+  const hint =
+    kind === 'mcp'
+      ? 'URL of your MCP server without its path; empty for an example'
+      : 'URL of your API; empty for a demo'
   const asksOrigin = kind !== 'middleware' && flags.origin === undefined
   const origin = asksOrigin ? await line('Origin', hint, optional(originOf), '') : flags.origin
   const redis =
     flags.redis ??
-    (kind === 'node' ? 'local' : undefined) ??
+    (ON_NODE.includes(kind) ? 'local' : undefined) ??
     (await choice<RedisChoice>('Redis in development', [
       { value: 'local', label: 'Local', hint: 'on this machine, no account needed' },
       { value: 'upstash', label: 'Upstash', hint: 'a database of yours' },
     ]))
   return {
+    ...flags,
     directory,
     kind,
     idp,

@@ -1,4 +1,5 @@
 /** Writes the files of a project. */
+import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -15,6 +16,9 @@ const IGNORE_FILE = 'gitignore'
 const NAME = 'my-gateway'
 const ORIGIN_LINE = '# ORIGIN_URL = "https://origin.example.com"'
 const ORIGIN_VARIABLE = '# ORIGIN_URL=https://origin.example.com'
+/** Of the MCP server in the template. */
+const EXAMPLE_ORIGIN = 'ORIGIN_URL=http://127.0.0.1:3000'
+const EXAMPLE_SERVER = ' --import ./server.ts'
 const ISSUERS_LINE = "# ISSUERS = '[]'"
 const ISSUERS_VARIABLE = "# ISSUERS='[]'"
 /** Of a gateway on Node: in development, and in production. */
@@ -30,6 +34,8 @@ export interface Written {
   readonly name: string
   /** Paths in the directory, sorted. */
   readonly files: readonly string[]
+  /** Whether a Git repository was created. */
+  readonly git: boolean
 }
 
 /**
@@ -41,6 +47,7 @@ export function writeProject(answers: Answers, cwd: string, env: NodeJS.ProcessE
   const name = nameOf(directory)
   requireEmpty(directory)
   const files = new Map([...filesOf('shared'), ...filesOfKind(answers.kind)])
+  if (answers.origin !== undefined) files.delete('server.ts')
   for (const [path, text] of files) files.set(path, text.replaceAll(NAME, name))
   change(files, 'package.json', (text) => manifest(text, answers))
   change(files, 'wrangler.toml', (text) => configuration(text, answers))
@@ -54,7 +61,19 @@ export function writeProject(answers: Answers, cwd: string, env: NodeJS.ProcessE
     const { code, path = directory } = error as NodeJS.ErrnoException
     throw new Failure(FAILED, 'not_written', `${path} cannot be written (${code})`)
   }
-  return { directory, name, files: [...files.keys()].sort() }
+  return {
+    directory,
+    name,
+    files: [...files.keys()].sort(),
+    git: answers.git && initialize(directory),
+  }
+}
+
+/** Creates a Git repository, unless the directory is in one or there is no `git`. Returns whether it did. */
+function initialize(directory: string): boolean {
+  const git = (...args: readonly string[]) =>
+    spawnSync('git', args, { cwd: directory, stdio: 'ignore' }).status === 0
+  return !git('rev-parse', '--is-inside-work-tree') && git('init')
 }
 
 function requireEmpty(directory: string): void {
@@ -94,7 +113,13 @@ function change(files: Map<string, string>, path: string, edit: (text: string) =
   if (text !== undefined) files.set(path, edit(text))
 }
 
-function manifest(text: string, { redis }: Answers): string {
+function manifest(text: string, { redis, kind, origin }: Answers): string {
+  if (kind === 'mcp' && origin !== undefined) {
+    const { '@modelcontextprotocol/sdk': _, ...dependencies } = JSON.parse(text).dependencies
+    const { server: __, ...scripts } = JSON.parse(text).scripts
+    const changed = { ...JSON.parse(text), dependencies, scripts }
+    return `${replaceOnce(JSON.stringify(changed, undefined, 2), EXAMPLE_SERVER, '')}\n`
+  }
   if (redis === 'local') return text
   const parsed = JSON.parse(text) as { devDependencies: Record<string, string> }
   delete parsed.devDependencies[EMBEDDED_REDIS]
@@ -112,9 +137,9 @@ function configuration(text: string, { origin, issuer }: Answers): string {
 }
 
 /** Sets the variables in a file of `NAME=value`. */
-function variables(text: string, { origin, issuer }: Answers): string {
-  const withOrigin =
-    origin === undefined ? text : replaceOnce(text, ORIGIN_VARIABLE, `ORIGIN_URL=${origin}`)
+function variables(text: string, { origin, issuer, kind }: Answers): string {
+  const line = kind === 'mcp' ? EXAMPLE_ORIGIN : ORIGIN_VARIABLE
+  const withOrigin = origin === undefined ? text : replaceOnce(text, line, `ORIGIN_URL=${origin}`)
   return issuer === undefined
     ? withOrigin
     : replaceOnce(withOrigin, ISSUERS_VARIABLE, `ISSUERS='${issuersOf(issuer)}'`)

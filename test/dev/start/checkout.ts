@@ -8,8 +8,8 @@ import { ROOT } from '../../harness/process.ts'
 
 /** What a checkout needs to start and to build, by path from the root. */
 export const FILES = [
-  ...['cli', 'dev', 'examples', 'migrations', 'src', 'workers', 'package.json', 'tsconfig.json'],
-  ...['tsconfig.build.json', 'tsdown.config.ts'],
+  ...['cli', 'dev', 'examples', 'migrations', 'schemas', 'src', 'workers', 'package.json'],
+  ...['tsconfig.json', 'tsconfig.build.json', 'tsdown.config.ts'],
   ...['wrangler.toml', 'portcullis.config.ts', 'portcullis.fga', 'portcullis.model.json'],
 ]
 

@@ -1,0 +1,65 @@
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { freePort } from '../harness/process.ts'
+import { type CreatedProject, createProject } from './project.ts'
+import { makeTarballs, type Tarballs } from './tarballs.ts'
+
+describe('an MCP server of npm create portcullis', () => {
+  let tarballs: Tarballs
+  let project: CreatedProject
+  let url: string
+
+  beforeAll(async () => {
+    tarballs = await makeTarballs()
+    project = await createProject(tarballs, 'mcp-notes', {
+      flags: ['--kind', 'mcp'],
+      linksTools: true,
+    })
+    const server = String(await freePort())
+    url = await project.start({ MCP_PORT: server, ORIGIN_URL: `http://127.0.0.1:${server}` })
+  }, 300_000)
+
+  afterAll(async () => {
+    await project?.stop()
+    await tarballs?.close()
+  })
+
+  /** Returns an MCP client with a token for a role. */
+  async function clientOf(role: string): Promise<Client> {
+    const token = await project.token('--sub', role, '--role', role)
+    const client = new Client({ name: 'test', version: '1.0.0' })
+    const headers = { Authorization: `Bearer ${token}` }
+    await client.connect(
+      new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit: { headers } }),
+    )
+    return client
+  }
+
+  test('an MCP client sees and calls the tools of its role, and no others', async () => {
+    const [reader, writer] = [await clientOf('reader'), await clientOf('writer')]
+    const namesOf = async (client: Client) =>
+      (await client.listTools()).tools.map(({ name }) => name).sort()
+    expect(await namesOf(reader)).toEqual(['list_notes'])
+    expect(await namesOf(writer)).toEqual(['add_note', 'list_notes'])
+    const add = { name: 'add_note', arguments: { text: 'Call Bob' } }
+    await expect(reader.callTool(add)).rejects.toThrow()
+    const list = async () => JSON.stringify(await reader.callTool({ name: 'list_notes' }))
+    expect(await list()).not.toContain('Call Bob')
+    await writer.callTool(add)
+    expect(await list()).toContain('Call Bob')
+    await Promise.all([reader.close(), writer.close()])
+  })
+
+  test('answers the requests of its README as documented', async () => {
+    const { documented, received } = await project.requestsOfReadme()
+    expect(documented).toEqual(['200', '401', '403'])
+    expect(received).toEqual(documented)
+  })
+
+  test('passes its own tests, its policy tests and its type check', async () => {
+    expect(await project.run('npm', 'test')).toMatch(/Tests .*1 passed/)
+    const output = await project.run('npm', 'run', '-s', 'policy:test', '--', '--json')
+    expect(JSON.parse(output).ok).toBe(true)
+    await project.run('npm', 'run', '-s', 'typecheck')
+  })
+})
