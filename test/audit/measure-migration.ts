@@ -13,13 +13,13 @@ const [before = '1000000', after = '100000', kind = 'sqlite'] = process.argv.sli
 const folder = mkdtempSync(join(tmpdir(), 'portcullis-migration-'))
 const server = kind === 'postgres' ? await startPostgres() : undefined
 try {
-  const { ms, found, verdicts, erased } = await tryMigration(
+  const { found, verdicts, erased } = await tryMigration(
     folder,
     Number(before),
     Number(after),
     await server?.database('migration'),
+    (step, ms) => console.log(`${step}: ${ms} ms`),
   )
-  for (const [step, time] of Object.entries(ms)) console.log(`${step}: ${time} ms`)
   for (const [query, count] of Object.entries(found)) console.log(`${query}: ${count} events`)
   console.log(`erased: ${erased}`)
   for (const [step, { findings, ...verdict }] of Object.entries(verdicts))

@@ -49,6 +49,7 @@ export async function tryMigration(
   before: number,
   after: number,
   address = `sqlite:${join(folder, 'audit.db')}`,
+  onStep: (step: string, ms: number) => void = () => {},
 ): Promise<Tried> {
   const database = await openDatabase(address)
   const db = consumerDatabase(database)
@@ -62,7 +63,9 @@ export async function tryMigration(
   async function timed<Value>(step: string, work: () => Promise<Value>): Promise<Value> {
     const begin = performance.now()
     const value = await work()
-    ms[step] = Math.round(performance.now() - begin)
+    const took = Math.round(performance.now() - begin)
+    ms[step] = took
+    onStep(step, took)
     return value
   }
 
