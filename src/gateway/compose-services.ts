@@ -38,7 +38,6 @@ import {
   redisVariables,
   withIssuersOf,
 } from '../validators/environment.ts'
-import { unusedSetting } from '../validators/feature.ts'
 import { markKeyless } from '../validators/issuer.ts'
 import type { ConnectedOrigin, Connections, Core } from './core.ts'
 import {
@@ -56,6 +55,7 @@ import { metricsServices } from './metrics.ts'
 import { authorizedOrigin, createAuthorize } from './origin-credentials.ts'
 import { requireQueue, requireWrites } from './readiness.ts'
 import { type Runtime, runtimeOfWorkers } from './runtime.ts'
+import { refuseUnusedSettings } from './unused-settings.ts'
 
 /** The environment of a gateway: variables, and on Workers bindings. `parseEnvironment` checks it. */
 export type GatewayEnv = Readonly<EnvironmentInput> & {
@@ -343,38 +343,6 @@ export const present = <Value>(value: Value | undefined): readonly Value[] =>
 const variablesOf = (features: readonly Feature[]): readonly FeatureVariables[] => [
   ...new Set(features.flatMap(({ variables }) => present(variables))),
 ]
-
-/** A list without an entry configures nothing. */
-const listed = (list: string | undefined) => (list?.trim() === '[]' ? undefined : list)
-
-/** Throws `Misconfigured` if a variable is set for a feature that the policy does not import. */
-function refuseUnusedSettings(
-  { CLIENTS, ISSUER_CLIENTS, SIGNAL_TRANSMITTERS, OTLP_ENDPOINT }: GatewayEnv,
-  { issuers }: Config,
-  { features }: Policy,
-): void {
-  const mistakes = [
-    ...unusedSetting(['CLIENTS'], listed(CLIENTS), ['authorizationServer'], features),
-    ...unusedSetting(
-      ['ISSUER_CLIENTS'],
-      listed(ISSUER_CLIENTS),
-      ['introspection', 'signIn'],
-      features,
-    ),
-    ...issuers.flatMap(({ introspection, userinfo }, index) => [
-      ...unusedSetting(
-        ['ISSUERS', index, 'introspection'],
-        introspection,
-        ['introspection'],
-        features,
-      ),
-      ...unusedSetting(['ISSUERS', index, 'userinfo'], userinfo, ['introspection'], features),
-    ]),
-    ...unusedSetting(['SIGNAL_TRANSMITTERS'], listed(SIGNAL_TRANSMITTERS), ['signals'], features),
-    ...unusedSetting(['OTLP_ENDPOINT'], OTLP_ENDPOINT, ['otlp'], features),
-  ]
-  if (mistakes.length > 0) throw new Misconfigured('The environment', mistakes)
-}
 
 /** The attack signatures of all routes share a cache. */
 function verdictsOf({ routes }: Policy): Tally | undefined {
