@@ -1,6 +1,7 @@
 /** `npm run build`: the package in `dist`, a module for each subpath, and the command line. */
 import { resolve } from 'node:path'
 import { defineConfig, type Rolldown, type UserConfig } from 'tsdown'
+import { thirdPartyNotices } from './dev/package/notices.ts'
 import { embedMaps, markPure, simplifyDeclarations } from './dev/package/plugins.ts'
 import { subpaths } from './dev/package/subpaths.ts'
 
@@ -100,6 +101,7 @@ export default defineConfig([
         includeDependenciesRecursively: false,
       },
     },
+    plugins: [thirdPartyNotices('cli/THIRD-PARTY.txt')],
     copy: { from: 'dev/start/leash.mjs', to: 'dist/cli' },
     minify: true,
     dts: false,

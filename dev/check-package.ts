@@ -15,16 +15,19 @@ import { subpaths } from './package/subpaths.ts'
 import { ROOT } from './start/settings.ts'
 
 const BYTES_PER_KIB = 1_024
-const MAX_FILES = 217
-const MAX_PACKED_BYTES = 2_070_000
+const MAX_FILES = 218
+const MAX_PACKED_BYTES = 2_074_000
 /** Of `portcullis`, types included. */
 const MAX_NAMES = 60
 /** An app with few parts, and its budget in KiB after gzip: just above the measured size. */
 const FEWEST_PARTS = { entry: 'examples/parts/worker.ts', maxKib: 83.6 }
 
+/** Licenses that permit copies in a package under the MIT license. */
+const PERMISSIVE = ['MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', '0BSD']
+
 /** Everything that the package may contain. */
 const ALLOWED =
-  /^(?:(?:package\.json|README\.md|LICENSE|CHANGELOG\.md)|migrations\/\d+_\w+\.sql|schemas\/[\w-]+\.json|docs\/[\w-]+\.md|examples\/hono\/\w+\.ts|ops\/(?:redis\.conf|(?:haproxy|nginx|systemd|forward-auth)\/[\w.@-]+)|dist\/.*\.(?:js|d\.ts|mjs))$/
+  /^(?:(?:package\.json|README\.md|LICENSE|CHANGELOG\.md)|migrations\/\d+_\w+\.sql|schemas\/[\w-]+\.json|docs\/[\w-]+\.md|examples\/hono\/\w+\.ts|ops\/(?:redis\.conf|(?:haproxy|nginx|systemd|forward-auth)\/[\w.@-]+)|dist\/cli\/THIRD-PARTY\.txt|dist\/.*\.(?:js|d\.ts|mjs))$/
 
 /** Types that only `@cloudflare/workers-types`, `@types/node` or a recent compiler declares, or that need those. */
 const AMBIENT =
@@ -38,6 +41,7 @@ try {
   const tarball = join(folder, packed.filename)
   execFileSync('tar', ['xzf', tarball, '-C', folder])
   checkFiles(packed, join(folder, 'package'))
+  checkNotices(join(folder, 'package', 'dist/cli/THIRD-PARTY.txt'))
   await checkExports(join(folder, 'package'))
   await checkFewestParts(join(folder, 'package'))
   run('publint', ['run', tarball, '--strict'])
@@ -71,6 +75,20 @@ function checkFiles({ files, size, unpackedSize }: Packed, unpacked: string): vo
       failures.push(`${path}: imports a .ts file`)
     const ambient = AMBIENT.exec(declarations)
     if (ambient) failures.push(`${path}: names ${ambient[0]}, which a consumer may not have`)
+  }
+}
+
+/** The command line contains packages, so their licenses must be in the package. */
+function checkNotices(file: string): void {
+  const notices = existsSync(file) ? readFileSync(file, 'utf8').split(/\n\n-{80}\n\n/) : []
+  console.log(`${notices.length} packages in the command line`)
+  if (!notices.some((notice) => notice.startsWith('commander ')))
+    failures.push('dist/cli/THIRD-PARTY.txt: does not name the packages of the command line')
+  for (const notice of notices) {
+    const [title = '', ...text] = notice.trim().split('\n')
+    const [, license = ''] = / \((.+)\)$/.exec(title) ?? []
+    if (!PERMISSIVE.includes(license)) failures.push(`${title}: is not a license that we may copy`)
+    if (text.length === 0) console.log(`${title}: has no text of its license`)
   }
 }
 
