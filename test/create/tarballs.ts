@@ -10,7 +10,7 @@ import { ROOT } from '../harness/process.ts'
 const CREATE_PACKAGE = 'packages/create-portcullis'
 
 /** What the package contains in addition to what a checkout needs to start. */
-const DOCUMENTS = ['README.md', 'CHANGELOG.md', 'LICENSE', 'docs']
+const DOCUMENTS = ['README.md', 'CHANGELOG.md', 'LICENSE', 'docs', 'schemas', 'ops']
 
 export interface Tarballs {
   /** Absolute paths. */
