@@ -101,10 +101,20 @@ export const limitBody = ({
 function replaceRequestBody(c: Context<Environment>, body: Bytes): Bytes {
   // Required for a stream, and missing in the types of Workers.
   const init: RequestInit & { readonly duplex: 'half' } = { body, duplex: 'half' }
-  const request = new Request(c.req.raw, init)
+  const request = copyOf(c.req.raw, init)
   keepReceivedHeaders(c, request)
   c.req.raw = request
   return request.body ?? body
+}
+
+/** Next passes a proxy of a request, whose parts can be copied: the constructor of Node 24 does not accept it. */
+function copyOf(request: Request, init: RequestInit): Request {
+  try {
+    return new Request(request, init)
+  } catch {
+    const { url, method, headers, signal } = request
+    return new Request(url, { method, headers, signal, ...init })
+  }
 }
 
 /** Undefined if the framing determines the end of the body. */

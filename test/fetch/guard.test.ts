@@ -147,6 +147,33 @@ test('a body that the guard has checked can be read again, and a body without a 
     expect((await handler(requestOf(json('123456', headers)))).status).toBe(413)
 })
 
+/** Next passes a proxy of a request, which `new Request()` of Node 24 does not accept. */
+const proxied = (request: Request): Request =>
+  new Proxy(request, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+
+test('the body of a proxied request, as of Next, is checked, limited and read', async () => {
+  const guard = guardOf(KNOWN)
+  const seen: unknown[] = []
+  const read = async (request: Request) => {
+    seen.push(await request.json())
+    return Response.json(null, { status: 201 })
+  }
+  const checked = guard.require('notes:write').body(note).maxBodyBytes(50).handle(read)
+  const open = guard.require('notes:write').maxBodyBytes(50).handle(read)
+  for (const handler of [checked, open]) {
+    const send = (text: string) =>
+      handler(proxied(requestOf(json(JSON.stringify({ text }), headers))))
+    expect((await send('a')).status).toBe(201)
+    expect((await send('a'.repeat(60))).status).toBe(413)
+  }
+  expect(seen).toEqual([{ text: 'a' }, { text: 'a' }])
+})
+
 test('a body that was read before is a mistake of the app', async () => {
   const handler = guardOf(KNOWN)
     .require('notes:write')
