@@ -54,6 +54,7 @@ const LONG = [
   'test/create/middleware.slow.test.ts',
   'test/create/node.slow.test.ts',
   'test/features/signals/gateways.slow.test.ts',
+  'test/guard/frameworks.slow.test.ts',
   'test/runtimes/node/transport-fuzz.slow.test.ts',
   'test/package/consumers.slow.test.ts',
 ]

@@ -1,0 +1,236 @@
+/** The apps of `examples/frameworks`, from the packed package and the newest packages of npm, probed from outside. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { makeTarballs, type Tarballs } from '../create/tarballs.ts'
+import { startHttpServer, type TestServer } from '../harness/http-server.ts'
+import { createKey, mint, type TestKey } from '../harness/issuer.ts'
+import { IS_LONG } from '../harness/long.ts'
+import { getRaw, sendRaw } from '../harness/raw.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { type FrameworkApp, type Recipe, startFrameworkApp } from './framework-app.ts'
+import { type Bearer, BYPASS_FIELDS, REFUSED_OUTSIDE, SPELLINGS } from './outside-probes.ts'
+
+interface Framework extends Recipe {
+  /** The packages whose versions the run prints. */
+  readonly shows: readonly string[]
+  /** In front of the routes. Default: none. */
+  readonly prefix?: string
+  /** Whether each route has an isolate, and so a store, of its own. Default: false. */
+  readonly isolatesRoutes?: boolean
+  /** A header that names the client's address, which a proxy would set. Default: that of the connection. */
+  readonly addressField?: string
+}
+
+const LISTENING = /Listening on/
+
+const NEXT: Framework = {
+  name: 'next',
+  isBuilt: true,
+  start: ['next', 'start', '--hostname', '127.0.0.1'],
+  ready: /Ready in/,
+  shows: ['next'],
+  addressField: 'x-real-ip',
+}
+
+const FRAMEWORKS: Readonly<Record<string, Framework>> = {
+  'Express 5': { name: 'express', start: ['node', 'app.ts'], ready: LISTENING, shows: ['express'] },
+  'Express 4': {
+    name: 'express',
+    variant: '-4',
+    instead: ['express@4'],
+    start: ['node', 'app.ts'],
+    ready: LISTENING,
+    shows: ['express'],
+  },
+  Fastify: { name: 'fastify', start: ['node', 'app.ts'], ready: LISTENING, shows: ['fastify'] },
+  Nest: {
+    name: 'nest',
+    store: 'src/notes.ts',
+    isBuilt: true,
+    start: ['node', 'dist/main.js'],
+    ready: LISTENING,
+    shows: ['@nestjs/core'],
+  },
+  Next: NEXT,
+  'Next, Edge runtime': {
+    ...NEXT,
+    variant: '-edge',
+    isolatesRoutes: true,
+    inRoutes: "\nexport const runtime = 'edge'\n",
+  },
+  SvelteKit: {
+    name: 'sveltekit',
+    store: 'src/lib/notes.ts',
+    isBuilt: true,
+    start: ['node', 'build'],
+    ready: LISTENING,
+    shows: ['@sveltejs/kit', '@sveltejs/adapter-node'],
+    env: (port) => ({ ORIGIN: `http://127.0.0.1:${port}` }),
+  },
+}
+
+const ONLY = process.env.FRAMEWORK
+
+describe.runIf(IS_LONG)('guarded apps of other frameworks', () => {
+  let tarballs: Tarballs
+  let redis: TestRedis
+  let key: TestKey
+  let issuer: TestServer
+
+  beforeAll(async () => {
+    redis = await startTestRedis()
+    key = await createKey('frameworks')
+    issuer = await startHttpServer((_, response) => {
+      const { url } = issuer
+      response.setHeader('Content-Type', 'application/json')
+      response.end(JSON.stringify({ issuer: url, jwks_uri: `${url}/jwks`, keys: [key.publicJwk] }))
+    })
+    tarballs = await makeTarballs()
+  })
+  afterAll(async () => {
+    await issuer?.close()
+    await redis?.close()
+    await tarballs?.close()
+  })
+
+  let subjects = 0
+  const bearer: Bearer = async (roles = ['reader'], { claims, header } = {}) => {
+    subjects += 1
+    const own = {
+      iss: issuer.url,
+      aud: 'https://notes.example.com',
+      sub: `user-${subjects}`,
+      roles,
+    }
+    const token = await mint(key, { claims: { ...own, ...claims }, ...(header && { header }) })
+    return { Authorization: `Bearer ${token}` }
+  }
+
+  const chosen = Object.entries(FRAMEWORKS).filter(([name]) => ONLY === undefined || name === ONLY)
+  describe.each(chosen)('%s', (_, framework) => {
+    let app: FrameworkApp
+    const { prefix = '', addressField, isolatesRoutes = false } = framework
+
+    beforeAll(async () => {
+      app = await startFrameworkApp(tarballs.folder, tarballs.portcullis, framework, {
+        ISSUER: issuer.url,
+        REDIS_URL: redis.redisUrl,
+        UPSTASH_REDIS_REST_URL: redis.url,
+        UPSTASH_REDIS_REST_TOKEN: redis.token,
+      })
+      console.info(await app.versions(framework.shows))
+    }, 480_000)
+    afterAll(() => app?.stop())
+
+    const request = (path: string, init: RequestInit = {}) => {
+      const headers = new Headers(init.headers)
+      if (addressField !== undefined) headers.set(addressField, '192.0.2.7')
+      return fetch(app.url + prefix + path, { redirect: 'manual', ...init, headers })
+    }
+    const json = async (path: string, init?: RequestInit) => {
+      const response = await request(path, init)
+      return { status: response.status, body: (await response.json()) as unknown }
+    }
+    /** Returns what handlers have done since the last call. */
+    let seen = 0
+    const reached = () => {
+      const all = app.reached()
+      const since = all.slice(seen)
+      seen = all.length
+      return since
+    }
+
+    test('an allowed caller reads and writes own notes', async () => {
+      const headers = { ...(await bearer(['writer'])), 'Content-Type': 'application/json' }
+      const written = await json('/notes', { method: 'POST', headers, body: '{"text":"a"}' })
+      expect(written).toEqual({ status: 201, body: { note: 'a' } })
+      expect(await json('/notes', { headers })).toEqual({ status: 200, body: { notes: ['a'] } })
+      const note = isolatesRoutes ? null : 'a'
+      expect(await json('/notes/0', { headers })).toEqual({ status: 200, body: { note } })
+      expect(reached()).toEqual(['addNote', 'notesOf', 'notesOf'])
+      const others = await json('/notes', { headers: await bearer() })
+      expect(others).toEqual({ status: 200, body: { notes: [] } })
+      const head = await request('/notes', { method: 'HEAD', headers })
+      expect([head.status, await head.text()]).toEqual([200, ''])
+      reached()
+    })
+
+    test.each(REFUSED_OUTSIDE)(
+      '$name is $status, and reaches no handler',
+      async ({ path = '/notes', method = 'GET', headers, body, status, code }) => {
+        const init: RequestInit = { method, headers: { ...(await headers?.(bearer)) } }
+        if (body !== undefined) init.body = body
+        const response = await request(path, init)
+        const text = await response.text()
+        expect([response.status, text === '' ? '' : JSON.parse(text).code]).toEqual([status, code])
+        expect(response.headers.get('cache-control')).toBe('no-store')
+        expect(reached()).toEqual([])
+      },
+    )
+
+    test('OPTIONS without a token reaches no handler', async () => {
+      await request('/notes', { method: 'OPTIONS' })
+      expect(reached()).toEqual([])
+    })
+
+    test('a caller over the limit of a route is 429', async () => {
+      const headers = { ...(await bearer(['writer'])), 'Content-Type': 'application/json' }
+      const statuses: number[] = []
+      for (let i = 0; i < 11; i += 1) {
+        const response = await request('/notes', { method: 'POST', headers, body: '{"text":"a"}' })
+        statuses.push(response.status)
+        await response.text()
+      }
+      expect(statuses).toEqual([...Array.from({ length: 10 }, () => 201), 429])
+      expect(reached().filter((what) => what === 'addNote')).toHaveLength(10)
+    })
+
+    test('a public route is open, and has the address that no client can choose', async () => {
+      const address = addressField === undefined ? '127.0.0.1' : '192.0.2.7'
+      const forged = { 'X-Forwarded-For': '198.51.100.1', 'CF-Connecting-IP': '198.51.100.2' }
+      const anonymous = await json('/about', { headers: forged })
+      expect(anonymous).toEqual({ status: 200, body: { caller: null, address } })
+      const claims = { sub: 'eve' }
+      const known = await json('/about', { headers: await bearer(['reader'], { claims }) })
+      expect(known.body).toEqual({ caller: 'eve', address })
+    })
+
+    test('a revoked token is refused', async () => {
+      const headers = await bearer()
+      expect((await request('/notes', { headers })).status).toBe(200)
+      // SvelteKit refuses a POST without a type, because a form of another site could send it.
+      const typed = { ...headers, 'Content-Type': 'application/json' }
+      expect((await request('/logout', { method: 'POST', headers: typed })).status).toBe(204)
+      reached()
+      expect((await request('/notes', { headers })).status).toBe(401)
+      expect(reached()).toEqual([])
+    })
+
+    test.each(SPELLINGS)('without a token, %s reaches no handler', async (target) => {
+      const path = target.startsWith('http') ? target : prefix + target
+      const fields = [`${addressField ?? 'x-none'}: 192.0.2.7`]
+      const { status, text } = await getRaw(app.url, path, fields)
+      expect(text).not.toContain('"notes"')
+      expect(status).not.toBe(0)
+      expect(reached()).toEqual([])
+    })
+
+    test.each(BYPASS_FIELDS)('without a token, %s: %s opens no route', async (name, value) => {
+      const fields = [`${name}: ${value}`, `${addressField ?? 'x-none'}: 192.0.2.7`]
+      const answers = await Promise.all(
+        ['/notes', '/mine'].map((path) => getRaw(app.url, prefix + path, fields)),
+      )
+      // Next redirects a request for a page to a URL with a query.
+      const refusals = name === 'rsc' ? [401, 307] : [401]
+      for (const { status } of answers) expect(refusals).toContain(status)
+      expect(reached()).toEqual([])
+    })
+
+    test('a method in lower case, or none that exists, reaches no handler', async () => {
+      for (const method of ['get', 'FOO', 'TRACE', 'PROPFIND', 'CONNECT']) {
+        const lines = [`${method} ${prefix}/notes HTTP/1.1`, 'Host: a', 'Connection: close']
+        await sendRaw(app.url, Buffer.from(`${lines.join('\r\n')}\r\n\r\n`))
+      }
+      expect(reached()).toEqual([])
+    })
+  })
+})
