@@ -22,11 +22,11 @@ const codeOf = (path: string) =>
 
 /** Matches calls of `fetch`, and not the beginning of a method with that name. */
 const CALL_OF_FETCH = /^(?!\s*(?:async )?fetch\().*(?<![.\w])fetch\(/gm
-/** Bindings by the names of their types. */
-const BINDING = /\b(AuditDatabase|ExportBucket|QueueBinding)\b/
+/** Databases and bindings by the names of their types. */
+const DEPENDENCY = /\b(TrailDatabase|ConsumerDatabase|ExportBucket|QueueBinding)\b/
 const BOUNDED = /\b(withDeadline|within|withinQuery)[(<]/
-/** Methods of bindings that send a call. */
-const CALLS = /\.(run|first|all|batch|sendBatch|head|put)[(<]/
+/** Functions and methods that send a call. */
+const CALLS = /\b(rowsOf|firstOf|changesOf)[(<]|\.(run|migrate|sendBatch|head|put)[(<]/
 
 describe('every call to a dependency has a deadline', () => {
   test('an HTTP call has a signal [R02, R09, R24]', () => {
@@ -36,6 +36,8 @@ describe('every call to a dependency has a deadline', () => {
         .replace('(input, init) => fetch(input, init)', '')
         // So is this call, which has its options in a variable a few lines above.
         .replace('fetch(base + target, init)', '')
+        // This is text of an example for the users of an API.
+        .replace('await fetch(PORTCULLIS_URL', '')
       return [...code.matchAll(CALL_OF_FETCH)].map(
         ({ index }) => [path, code.slice(index, index + 400)] as const,
       )
@@ -48,17 +50,19 @@ describe('every call to a dependency has a deadline', () => {
     expect(codeOf('src/origin/origin.ts')).toMatch(/const init = \{[^}]*signal: abort\.signal/)
   })
 
-  test('a call to D1, R2 or the queue races with a timer [R20]', () => {
+  test('a call to the audit database, R2 or the queue races with a timer [R20]', () => {
     const users = sources.filter((path) => {
       const code = codeOf(path)
       return (
-        /^src\/[a-z-]+\/(?:sql|r2|queue)\//.test(path) && BINDING.test(code) && CALLS.test(code)
+        /^src\/[a-z-]+\/(?:sql|r2|queue)\//.test(path) && DEPENDENCY.test(code) && CALLS.test(code)
       )
     })
     expect(users).toContain('src/audit/sql/audit-events.ts')
     // The caller of the search, and of the hours, bounds it.
     expect(users.filter((path) => !BOUNDED.test(codeOf(path)))).toEqual([
       'src/audit/sql/block-search.ts',
+      // The port: these are the functions that the others call.
+      'src/audit/sql/database.ts',
       'src/audit/sql/hour-rows.ts',
     ])
     expect(codeOf('src/audit/sql/audit-events.ts')).toMatch(
