@@ -30,10 +30,11 @@ type LimitState = RateLimit | Unavailable | undefined
 const BROAD: ReadonlySet<string> = new Set(['client', 'tenant'])
 
 /**
- * Divides a query. The first leg is that of the caller, if the query has one: it checks everything, uses
- * the proof, and counts the windows of its lane. Each other leg counts the windows of another lane. It
- * also checks the cutoffs and bans that concern many subjects, so that a caller which one of them
- * refuses takes nothing there.
+ * Divides a query. The first leg is that of the caller, if there is anything to check: it checks
+ * everything, uses the proof, and counts the windows of its lane. Each other leg counts the windows of
+ * another lane. It also checks the cutoffs and bans that concern many subjects, so that a caller which one
+ * of them refuses takes nothing there. A lane without a key of the query has no leg: no node runs a call
+ * without a key.
  *
  * Does NOT divide the relation and the feed of the query.
  */
@@ -45,7 +46,7 @@ export function planLegs(
   const { isRenewal = false, isReading = false } = query
   const own = lanes.of(caller)
   const byLane = new Map<RedisConnection, number[]>()
-  if (query.caller !== undefined || checksAnything(query)) byLane.set(own, [])
+  if (checksAnything(query)) byLane.set(own, [])
   for (const [place, { owner = caller }] of query.limits.entries()) {
     const lane = lanes.of(owner)
     const places = byLane.get(lane)

@@ -54,6 +54,17 @@ export function createRedisCallerStore(
   }
 }
 
+/** In the command of a script: the number of its keys. */
+const KEY_COUNT = 2
+const NOTHING_FOUND: AdmissionFacts = {
+  tokenRevoked: false,
+  revokedBeforeSeconds: [],
+  bannedUntilSeconds: [],
+  observedUntilSeconds: [],
+  proofUsed: false,
+  limits: [],
+}
+
 /**
  * Creates `consult` of an {@link AdmissionStore}. It records the socket of its first call in `over`; see
  * `SendOptions`.
@@ -64,17 +75,18 @@ export function createConsultation(connection: RedisConnection, relations?: Rela
 
   return async function consult(query: AdmissionQuery, over?: UsedSocket): Promise<AdmissionFacts> {
     const redis = query.proof === undefined && query.isRenewal !== true ? connection : once
-    const admission = findMeterScripts(query.limits) ?? EXACT_ADMISSION
-    const known = admission.script.name(redis)
-    const command = admission.commandOf(
-      typeof known === 'string' ? known : await known,
-      redis.keys,
-      query,
-    )
+    const own = findMeterScripts(query.limits) ?? EXACT_ADMISSION
+    const known = own.script.name(redis)
+    const name = typeof known === 'string' ? known : await known
+    const command = own.commandOf(name, redis.keys, query)
+    // Without a key the script finds nothing, and no node of a cluster would run it.
+    const admission = command[KEY_COUNT] === 0 ? undefined : own
     const feed = query.since && (await feedCommand(redis, query.since))
-    const scripts = feed ? [feed, command] : [command]
+    const scripts = admission ? [command] : []
+    if (feed !== undefined) scripts.unshift(feed)
     const others = query.limits.filter(({ rule }) => !isExact(rule))
     if (others.length === 0 && query.relation === undefined) {
+      if (scripts.length === 0) return NOTHING_FOUND
       const replies = await redis.send(scripts, over && { over })
       return factsIn(redis, query, scripts, replies, admission)
     }
@@ -102,12 +114,12 @@ function factsIn(
   query: AdmissionQuery,
   commands: readonly RedisCommand[],
   replies: readonly RedisReply[],
-  admission: AdmissionScript,
+  admission: AdmissionScript | undefined,
 ): AdmissionFacts | Promise<AdmissionFacts> {
   const isUnanswered = commands.some((_, at) => replies[at]?.error !== undefined)
   if (!isUnanswered) return parsedFacts(redis, query, commands.length, replies, replies, admission)
   const sent = commands.map((command, at) => ({
-    script: at === commands.length - 1 ? admission.script : FEED_SCRIPT,
+    script: admission && at === commands.length - 1 ? admission.script : FEED_SCRIPT,
     command,
     reply: replies[at],
   }))
@@ -123,10 +135,11 @@ function parsedFacts(
   commands: number,
   all: readonly (RedisReply | undefined)[],
   replies: readonly RedisReply[],
-  admission: AdmissionScript,
+  admission: AdmissionScript | undefined,
 ): AdmissionFacts {
   const { since } = query
-  const facts = admission.factsOf(readResult(all[commands - 1]), query, Date.now(), redis)
+  const facts =
+    admission?.factsOf(readResult(all[commands - 1]), query, Date.now(), redis) ?? NOTHING_FOUND
   if (since === undefined) return facts
   const feed = feedIn(all[0], since)
   // If the feed command was sent again, it may have run after the admission. A change between the
