@@ -12,6 +12,8 @@ export interface Call {
   readonly context: WorkerContext | undefined
   /** Returns the path parameters. */
   params(): Promise<Readonly<Record<string, unknown>>>
+  /** Replaces the request of a hook, which passes its event on: the guard may have read and bounded the body. */
+  replaceRequest(request: Request): void
   /** Returns the address that the framework reports. Undefined: it reports none. */
   address(): string | undefined
 }
@@ -65,6 +67,9 @@ export function callOf(args: readonly unknown[]): Call {
     async params() {
       const params = await (isRequest(first) ? after.params : event.params)
       return isObject(params) ? { ...params } : {}
+    },
+    replaceRequest(admitted) {
+      if (outer !== event) Reflect.set(event, 'request', admitted)
     },
     address: () => event.getClientAddress?.(),
   }

@@ -126,6 +126,7 @@ export function portcullis<
             await guarded.access(declaration, true)(c, async () => {})
             const request = readable(c)
             requests.add(request, { c, guarded })
+            call.replaceRequest(request)
             const valid = validInput(c, declaration.input)
             try {
               // The declaration determines the types.

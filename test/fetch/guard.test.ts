@@ -174,6 +174,35 @@ test('the body of a proxied request, as of Next, is checked, limited and read', 
   expect(seen).toEqual([{ text: 'a' }, { text: 'a' }])
 })
 
+test('the event of a hook has a request whose body can be read, and is limited', async () => {
+  const handle = guardOf(KNOWN)
+    .authenticated()
+    .maxBodyBytes(50)
+    .handle(
+      (
+        _,
+        {
+          args: [{ event, resolve }],
+        }: {
+          args: readonly [
+            {
+              event: { request: Request }
+              resolve: (event: { request: Request }) => Promise<Response>
+            },
+          ]
+        },
+      ) => resolve(event),
+    )
+  const resolve = async ({ request }: { request: Request }) => Response.json(await request.json())
+  const send = (body: BodyInit) => {
+    const init: RequestInit & { duplex: 'half' } = { method: 'POST', headers, body, duplex: 'half' }
+    return handle({ event: { request: new Request('http://localhost/a', init) }, resolve })
+  }
+  expect(await (await send('[1]')).json()).toEqual([1])
+  const long = new Blob([JSON.stringify('a'.repeat(60))]).stream()
+  expect((await send(long)).status).toBe(413)
+})
+
 test('a body that was read before is a mistake of the app', async () => {
   const handler = guardOf(KNOWN)
     .require('notes:write')

@@ -34,7 +34,6 @@ export interface Recipe {
   readonly start: readonly [string, ...string[]]
   /** What it prints when it listens. */
   readonly ready: RegExp
-  readonly env?: (port: number) => Readonly<Record<string, string>>
 }
 
 /** The store of the apps, which reports each operation. Bundles of one process share it. The rest of the app is as its users write it. */
@@ -87,7 +86,6 @@ export async function startFrameworkApp(
     PORT: String(port),
     HOST: '127.0.0.1',
     ...env,
-    ...recipe.env?.(port),
   })
   await command.printed(ready)
   return {

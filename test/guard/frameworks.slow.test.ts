@@ -64,7 +64,6 @@ const FRAMEWORKS: Readonly<Record<string, Framework>> = {
     start: ['node', 'build'],
     ready: LISTENING,
     shows: ['@sveltejs/kit', '@sveltejs/adapter-node'],
-    env: (port) => ({ ORIGIN: `http://127.0.0.1:${port}` }),
   },
 }
 
