@@ -7,9 +7,8 @@ import {
   callbackPathOf,
   namesItself,
 } from '../../src/features/sign-in/callback.ts'
-import { signInClientSchema } from '../../src/features/sign-in/schema.ts'
+import { readClientSettings } from '../../src/features/sign-in/client-settings.ts'
 import { textOf } from '../../src/problems/mistake.ts'
-import { parseConfiguration } from '../../src/validators/configuration.ts'
 import { type Finding, mistake, ok, warning } from './finding.ts'
 import { githubMistake } from './github.ts'
 import { jsonIn, request } from './request.ts'
@@ -18,25 +17,24 @@ import { type Client, clientMistake } from './token-endpoint.ts'
 const REMEDY = 'Write `issuer` in ISSUERS and ISSUER_CLIENTS exactly as the provider does.'
 
 /** Checks each provider, at the same time. Names the URIs that it must accept. */
-export function checkSignIn({
-  issuerClients,
-  publicUrl,
-}: WholeConfig): Promise<readonly Finding[]> {
-  const providers = issuerClients.filter(({ signIn }) => signIn !== undefined)
+export function checkSignIn(config: WholeConfig): Promise<readonly Finding[]> {
+  const providers = config.issuerClients.filter(({ signIn }) => signIn !== undefined)
   const isOnly = providers.length === 1
-  return Promise.all(providers.map((client) => providerFinding(client, isOnly, publicUrl)))
+  return Promise.all(providers.map((client) => providerFinding(client, isOnly, config)))
 }
 
 async function providerFinding(
   client: Client,
   isOnly: boolean,
-  publicUrl: string,
+  config: WholeConfig,
 ): Promise<Finding> {
   const { issuer } = client
+  const { publicUrl } = config
   const check = `sign-in at ${issuer}`
-  let settings: ReturnType<typeof settingsOf>
+  let settings: ReturnType<typeof readClientSettings>
   try {
-    settings = settingsOf(client)
+    const entry = config.issuers.find((one) => one.issuer === issuer) ?? { issuer }
+    settings = readClientSettings(client, entry, config.issuerClients.indexOf(client))
   } catch (error) {
     if (!(error instanceof Misconfigured)) throw error
     return mistake(check, error.found.map(textOf).join('; '), 'Correct ISSUER_CLIENTS.')
@@ -50,9 +48,6 @@ async function providerFinding(
     ? acceptedFinding(check, publicUrl + path, { ...rules, namesItself: false })
     : mistake(check, found.seen, found.remedy)
 }
-
-const settingsOf = ({ signIn }: Client) =>
-  parseConfiguration('The environment', signInClientSchema, signIn, ['signIn'])
 
 async function openIdFinding(
   client: Client,

@@ -28,8 +28,7 @@ async function keySetFinding(
   if (config.jwks !== undefined) {
     return ok(check, `${config.jwks.keys.length} keys in the configuration`)
   }
-  if (config.keySet === 'none')
-    return ok(check, 'none: users sign in there, and it issues no tokens')
+  if (config.keySet === 'none') return ok(check, 'none: a JWT that names this issuer is refused')
   const call = signsIdTokens ? undefined : (config.introspection ?? config.userinfo)
   if (call?.form === 'jwt') return ok(check, 'not used: the issuer verifies its tokens itself')
   const report = await inspectKeySet(config, new AbortController().signal)
@@ -38,7 +37,7 @@ async function keySetFinding(
     return warning(
       check,
       `${found}; its opaque tokens need no keys, but its JWTs get 503`,
-      'Ignore this if the issuer issues no JWTs; otherwise set `"form": "jwt"`, or its jwksUri.',
+      'In its entry of ISSUERS: if the provider has no key set, set `"keySet": "none"`; otherwise set `"form": "jwt"`, or its jwksUri.',
     )
   if (found !== undefined) return mistake(check, found, remedyFor(found, keySetRemedy(found)))
   const { location, algorithms, ignored } = report

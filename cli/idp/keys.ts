@@ -19,12 +19,17 @@ export interface Keys {
 /** A shared secret is never in a public key set. */
 const ASYMMETRIC = ALGORITHMS.filter((algorithm) => algorithm !== 'HS256')
 
-/** Downloads the metadata and the key set, unless the keys are in the configuration. */
+/** Downloads the metadata and the key set, unless the configuration has the keys, or says that there are none. */
 export async function keysOf(config: IssuerConfig): Promise<Keys> {
   if (config.jwks !== undefined) {
     const imported = await importKeys(config.jwks, ALGORITHMS)
     const checks = [passed('key set', 'in the configuration')]
     return { checks, ...(imported && { ring: imported.ring }) }
+  }
+  if (config.keySet === 'none') {
+    const mistake = 'the entry has keySet "none", so a JWT that names this issuer is refused'
+    const remedy = 'If the issuer signs JWTs, remove keySet from its entry in ISSUERS'
+    return { checks: [failed('key set', 'none', mistake, { remedy })] }
   }
   const signal = new AbortController().signal
   const report = await inspectKeySet({ ...config, algorithms: [...ASYMMETRIC] }, signal)

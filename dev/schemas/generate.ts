@@ -120,8 +120,18 @@ function issuersSchema(): JsonSchema {
     ...field('issuer', { pattern: '\\{tenantid\\}' }),
     ...required('issuer'),
   }
-  const hasNoKeySet = not({
-    anyOf: [required('jwksUri'), required('jwks'), required('preset')],
+  const hasCall = (...rules: readonly JsonSchema[]): JsonSchema => ({
+    anyOf: ['introspection', 'userinfo'].map((name) => ({
+      ...required(name),
+      ...field(name, { allOf: [...rules] }),
+    })),
+  })
+  const isOpaque = field('form', { const: 'opaque' })
+  const needsMetadata = not({
+    anyOf: [
+      ...[required('jwksUri'), required('jwks'), required('preset')],
+      { allOf: [required('keySet'), hasCall(required('endpoint'))] },
+    ],
   })
   return {
     ...($schema !== undefined && { $schema }),
@@ -136,10 +146,13 @@ function issuersSchema(): JsonSchema {
         when(not(required('preset')), required(...needed)),
         not(required('jwksUri', 'jwks')),
         not(required('introspection', 'userinfo')),
+        when(required('keySet'), {
+          allOf: [not(required('jwksUri')), not(required('jwks')), hasCall(isOpaque)],
+        }),
         when(ofSeveralTenants, required('tenants')),
         when(required('issuer', 'tenants'), ofSeveralTenants),
         when(
-          hasNoKeySet,
+          needsMetadata,
           field('issuer', {
             pattern: `^${PRIVATE_ORIGIN}(?:/[^?#]*)?$`,
           }),

@@ -13,7 +13,7 @@ export function parseConfiguration<Schema extends z.core.$ZodType>(
   what: 'The policy' | 'The environment' | 'The options of portcullis()',
   schema: Schema,
   value: unknown,
-  at: readonly string[] = [],
+  at: Mistake['path'] = [],
 ): z.core.output<Schema> {
   const parsed = z.safeParse(schema, value, inEnglish())
   if (parsed.success) return parsed.data
@@ -29,7 +29,7 @@ export function issuesOf(schema: z.core.$ZodType, value: unknown): readonly z.co
 }
 
 /** Returns the issue of a schema as a mistake below `at`. */
-export function mistakeOf(issue: z.core.$ZodIssue, at: readonly string[] = []): Mistake {
+export function mistakeOf(issue: z.core.$ZodIssue, at: Mistake['path'] = []): Mistake {
   const path = [...at, ...issue.path].map((part) =>
     typeof part === 'number' ? part : String(part),
   )

@@ -46,8 +46,8 @@ export interface UserinfoInput extends IssuerCallInput {
 /** The fields of an entry of `ISSUERS`. Times are in seconds. */
 export interface IssuerFields {
   /**
-   * `iss` of its tokens, compared character by character. Without `jwksUri` and `jwks`, its metadata must be found
-   * below this URL. `{tenantid}` stands for each of `tenants`.
+   * `iss` of its tokens, compared character by character. Without `jwksUri`, `jwks` and `keySet`, its metadata must
+   * be found below this URL. `{tenantid}` stands for each of `tenants`.
    */
   readonly issuer: string
   /** Ids or domains of tenants, each an issuer of its own. Required exactly if `issuer` contains `{tenantid}`. */
@@ -58,6 +58,11 @@ export interface IssuerFields {
   readonly jwksUri?: string | undefined
   /** The key set itself, in place of `jwksUri`. */
   readonly jwks?: KeySetInput | undefined
+  /**
+   * `none`: the issuer has no key set and issues no JWTs, so a JWT that names it is refused without a call. Needs
+   * `introspection` or `userinfo` of the form `opaque`. Default: it has a key set.
+   */
+  readonly keySet?: 'none' | undefined
   /**
    * Permitted signature algorithms. Default `RS256`, `PS256`, `ES256`, `Ed25519` and `EdDSA`. `HS256` requires a
    * secret of at least 32 bytes in `jwks`.

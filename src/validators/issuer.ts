@@ -2,12 +2,12 @@
 import { base64url, type JSONWebKeySet } from 'jose'
 import * as z from 'zod/mini'
 import { isGuessable, isPublished } from '../crypto/weak-keys.ts'
-import { PRESETS, type Preset } from '../identity-providers/presets.ts'
 import { superRefine } from './checks.ts'
 import { type ClaimPath, claimPath, claimSources, parsePaths } from './claim-path.ts'
 import { list, MAX_NAMES, requirements } from './claim-requirements.ts'
-import { introspection, mistakesInPrefixes, userinfo } from './introspection.ts'
+import { callOf, introspection, mistakesInPrefixes, userinfo } from './introspection.ts'
 import type { IssuerFields } from './issuer-input.ts'
+import { withPreset } from './issuer-preset.ts'
 import { ALGORITHMS, sortKeys } from './jwk.ts'
 import { nameMap, namePattern } from './name-pattern.ts'
 import { converted, nonEmpty, text, unique } from './schema-parts.ts'
@@ -63,6 +63,7 @@ export const issuer = z
     }),
     jwksUri: z.optional(privateUrl),
     jwks: z.optional(jwks),
+    keySet: z.optional(z.literal('none', { error: 'must be "none"' })),
     algorithms: z._default(z.array(z.enum(ALGORITHMS)).check(z.minLength(1)), [
       ...DEFAULT_ALGORITHMS,
     ]),
@@ -113,8 +114,13 @@ export const issuer = z
         context.addIssue('has both introspection and userinfo; remove one')
       }
       const ofSomeTenant = config.issuer.replaceAll(TENANT_PLACE, 'tenant')
-      if (needsDiscovery(config) && !hasMetadata(ofSomeTenant)) {
-        context.addIssue({ code: 'custom', path: ['issuer'], message: NO_METADATA })
+      const called = config.keySet && callOf(config)
+      if (needsDiscovery(config) && !called?.endpoint && !hasMetadata(ofSomeTenant)) {
+        const message = NO_METADATA + (called ? 'endpoint' : 'jwksUri')
+        context.addIssue({ code: 'custom', path: ['issuer'], message })
+      }
+      if (config.keySet && !(needsDiscovery(config) && called?.form === 'opaque')) {
+        context.addIssue({ code: 'custom', path: ['keySet'], message: NEEDS_CALL })
       }
       if (config.issuer.includes(TENANT_PLACE) !== (config.tenants !== undefined)) {
         const message = `must be given exactly if the issuer contains ${TENANT_PLACE}`
@@ -172,7 +178,9 @@ export function idTokenAlgorithmOf({
 export const mediaType = (typ: string): string => typ.toLowerCase().replace(/^application\//, '')
 
 const NO_METADATA =
-  'must be an https URL without query and fragment, so that its metadata can be found; or set jwksUri'
+  'must be an https URL without query and fragment, so that its metadata can be found; or set '
+const NEEDS_CALL =
+  '"none" requires introspection or userinfo with the form "opaque", and neither jwksUri nor jwks'
 
 /** Reports whether the key set is found in the issuer's metadata. */
 export const needsDiscovery = ({ jwksUri, jwks }: Pick<IssuerConfig, 'jwksUri' | 'jwks'>) =>
@@ -198,11 +206,9 @@ export interface IssuerConfig
     Required<Described<Defaulted>> {
   /** Claim paths by the name of a header for the origin: from the policy, not from a user's entry. */
   readonly identityHeaders?: ReadonlyMap<string, ClaimPath> | undefined
-  /** `none`: a feature says that the issuer publishes no keys and issues no JWTs. */
-  readonly keySet?: 'none' | undefined
 }
 
-/** Returns the issuers, and which of them have no key set: those with one of these names. */
+/** Returns the issuers, and marks those with one of these names: a feature says that they have no key set. */
 export const markKeyless = (
   all: readonly IssuerConfig[],
   names: readonly string[],
@@ -249,38 +255,6 @@ function ofTenants({ tenants, ...config }: IssuerConfig): readonly IssuerConfig[
     issuer: issuer.replaceAll(TENANT_PLACE, tenant),
     jwksUri: jwksUri?.replaceAll(TENANT_PLACE, tenant),
   }))
-}
-
-/**
- * Completes an entry with the fields of its preset. Rules are combined: a rule of the entry replaces
- * the preset's rule for the same claim only.
- */
-function withPreset(entry: unknown, context: z.core.ParsePayload): unknown {
-  const { preset: name, ...own } = (entry ?? {}) as Record<string, unknown>
-  if (name === undefined) return entry
-  const presets: Readonly<Record<string, Preset>> = PRESETS
-  const isKnown = typeof name === 'string' && Object.hasOwn(presets, name)
-  const preset = isKnown ? presets[name] : undefined
-  if (preset === undefined) {
-    const message = `must be one of ${Object.keys(presets).join(', ')}`
-    context.issues.push({ code: 'custom', path: ['preset'], message, input: name })
-    return z.NEVER
-  }
-  const { restrict = [], ...fields } = preset
-  const rules = requirements.safeParse(own.require ?? {}).data
-  if (restrict.length > 0 && !restrict.some((claim) => (rules?.[claim] ?? '*') !== '*')) {
-    const message = `must restrict one of ${restrict.join(', ')}: other accounts of the provider get tokens for your audience too`
-    context.issues.push({ code: 'custom', path: ['require'], message, input: own.require })
-    return z.NEVER
-  }
-  const all: Record<string, unknown> = { ...fields }
-  for (const [field, value] of Object.entries(own)) if (value !== undefined) all[field] = value
-  if (rules !== undefined) all.require = { ...fields.require, ...rules }
-  if (own.jwks !== undefined) all.jwksUri = own.jwksUri
-  else if (own.jwksUri === undefined && typeof all.issuer === 'string')
-    all.jwksUri = fields.jwksUri?.replace('{issuer}', all.issuer.replace(/\/$/, ''))
-  if (fields.audience === '{issuer}') all.audience = [all.issuer, own.audience ?? []].flat()
-  return all
 }
 
 /** Every configured key must be usable: an ignored one would make tokens fail later. */

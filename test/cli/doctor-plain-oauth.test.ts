@@ -2,10 +2,13 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { checkSignIn } from '../../cli/doctor/sign-in.ts'
 import { checkKeySets } from '../../cli/doctor/upstreams.ts'
+import { keysOf } from '../../cli/idp/keys.ts'
 import { parseConfig } from '../../src/parts.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
+import { createKey } from '../harness/issuer.ts'
 
 const CLIENT = { id: 'Iv1.8a61f9b3a7aba766', secret: 'never shown' }
+const KEY = { ...(await createKey('client')).privateJwk, alg: 'ES256' }
 const CALLBACK = 'https://gateway.example/oauth/callback'
 
 let server: TestServer
@@ -136,6 +139,11 @@ test('settings that a gateway would refuse are a mistake', async () => {
     level: 'error',
     seen: expect.stringContaining('preset'),
   })
+  expect(await found({}, { secret: undefined, method: undefined, key: KEY })).toMatchObject({
+    level: 'error',
+    seen: expect.stringContaining('GitHub does not accept keys of clients'),
+  })
+  expect(github.requests).toEqual([])
 })
 
 test('an issuer that verifies its tokens itself needs no keys, except for its ID tokens', async () => {
@@ -146,7 +154,15 @@ test('an issuer that verifies its tokens itself needs no keys, except for its ID
   const noSignIn = { signIn: undefined }
   expect(await levels('jwt', noSignIn)).toEqual(['ok'])
   expect(github.requests).toEqual([])
-  expect(await levels('opaque', noSignIn)).toEqual(['warning'])
+  const opaque = { introspection: { form: 'opaque' } }
+  expect(await checkKeySets(configWith({}, noSignIn, opaque))).toEqual([
+    {
+      level: 'warning',
+      check: `key set of ${server.url}`,
+      seen: expect.stringMatching(/its opaque tokens need no keys, but its JWTs get 503$/),
+      remedy: expect.stringContaining('if the provider has no key set, set `"keySet": "none"`'),
+    },
+  ])
   expect(await levels('jwt', { signIn: { name: 'OpenID' } })).toEqual(['error'])
 })
 
@@ -155,8 +171,14 @@ test('keys are not looked for at a provider that has none, and named ones are ch
     {
       level: 'ok',
       check: `key set of ${server.url}`,
-      seen: 'none: users sign in there, and it issues no tokens',
+      seen: 'none: a JWT that names this issuer is refused',
     },
+  ])
+  const none = configWith({}, { signIn: undefined }, { introspection: {}, keySet: 'none' })
+  expect(await checkKeySets(none)).toMatchObject([{ level: 'ok' }])
+  const [entry] = none.issuers
+  expect(entry && (await keysOf(entry)).checks).toMatchObject([
+    { check: 'key set', level: 'error', mistake: expect.stringContaining('keySet') },
   ])
   expect(github.requests).toEqual([])
   const named = await checkKeySets(configWith({}, {}, { jwksUri: `${server.url}/keys` }))

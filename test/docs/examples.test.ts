@@ -148,6 +148,7 @@ describe('the configuration pages', () => {
       { typ: 'JWT', tenantClaim: 'org_id' },
       { algorithms: ['ES256'], maxTokenAge: 3_600 },
       { typ: ['JWT', 'none'], clients: ['orders-*'] },
+      { keySet: 'none', userinfo: { tokenPrefix: 'acct.' } },
       { tenantClaim: 'tid' },
       { issuer: 'https://login.microsoftonline.com/contoso.example/v2.0' },
       { issuer: 'https://api.example.com' },

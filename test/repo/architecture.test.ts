@@ -171,7 +171,7 @@ describe('the structure of the source', () => {
     // `doctor` names the callback that a provider must accept.
     shared.push('src/features/sign-in/callback.ts')
     // It logs in there with a code that does not exist, as the sign-in does with one that does.
-    for (const part of ['github-endpoints', 'schema'])
+    for (const part of ['github-endpoints', 'client-settings'])
       shared.push(`src/features/sign-in/${part}.ts`)
     shared.push('src/features/introspection/client-authentication.ts')
     shared.push('src/validators/configuration.ts')

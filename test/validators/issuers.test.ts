@@ -51,6 +51,41 @@ describe('ISSUERS', () => {
     }
   })
 
+  it('an issuer without a key set verifies its opaque tokens by a call', () => {
+    const of = (entry: object) =>
+      mistakes(
+        withIssuers({ issuer: 'https://idp.test', audience: 'api', keySet: 'none', ...entry }),
+      )
+    const userinfo = { audience: 'any' }
+    expect(of({ userinfo })).toEqual([])
+    const endpoint = 'https://idp.test/me'
+    expect(of({ issuer: 'urn:idp', userinfo: { ...userinfo, endpoint } })).toEqual([])
+    expect(of({ issuer: 'urn:idp', userinfo })).toEqual([
+      'ISSUERS[0].issuer: must be an https URL without query and fragment, so that its metadata can be found; or set endpoint',
+    ])
+    const needed =
+      'ISSUERS[0].keySet: "none" requires introspection or userinfo with the form "opaque", and neither jwksUri nor jwks'
+    expect(of({})).toEqual([needed])
+    expect(of({ userinfo: { ...userinfo, form: 'jwt' } })).toEqual([needed])
+    for (const keys of [{ jwksUri: 'https://idp.test/k' }, { jwks: { keys: [es256.publicJwk] } }])
+      expect(of({ userinfo, ...keys })).toEqual([needed])
+    expect(of({ userinfo, keySet: 'None' })).toEqual(['ISSUERS[0].keySet: must be "none"'])
+    // The key set of a preset is not a contradiction, because the entry replaces it.
+    const preset = { preset: 'google', require: { hd: 'a.test' }, userinfo }
+    expect(of({ ...preset, issuer: undefined })).toEqual([])
+  })
+
+  it('a preset of the sign-in is named as such, and any other lists the known ones', () => {
+    const [github, ...others] = mistakes(withIssuers({ preset: 'github', audience: 'api' }))
+    expect(others).toEqual([])
+    expect(github).toMatch(
+      /^ISSUERS\[0\]\.preset: must be one of .*github-actions.*; "github" is a preset for signIn of ISSUER_CLIENTS; here, set issuer$/,
+    )
+    expect(mistakes(withIssuers({ preset: 'gitlab', audience: 'api' }))).toEqual([
+      expect.not.stringContaining('signIn'),
+    ])
+  })
+
   it('the gateway does not look for its own metadata', () => {
     const own = { issuer: 'https://gateway.test', audience: 'api' }
     expect(mistakes(withIssuers(own))).toEqual(['ISSUERS[0]: is this gateway; requires jwks'])

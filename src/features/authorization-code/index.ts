@@ -294,7 +294,7 @@ function createAssertionVerifier(
       (name): Mistake => ({
         code: 'missing',
         path: ['features'],
-        message: `authorizationCode(): identityAssertions: ${name} is not an issuer of ISSUERS that issues tokens`,
+        message: `authorizationCode(): identityAssertions: ${name} is not an issuer of ISSUERS that issues JWTs`,
       }),
     )
   if (mistakes.length > 0) throw new Misconfigured('The policy', mistakes)

@@ -13,6 +13,7 @@ import { type IssuerConfig, idTokenAlgorithmOf } from '../../validators/issuer.t
 import { issuerClientsOf, issuerClientVariables } from '../../validators/issuer-client.ts'
 import { browserSession, optionalSession } from './browser-session.ts'
 import { callbackNameOf } from './callback.ts'
+import { readClientSettings } from './client-settings.ts'
 import { CONTACT_OBSERVER } from './contacts.ts'
 import {
   DEFAULT_REQUESTS_PER_MINUTE,
@@ -35,7 +36,7 @@ import { createProviderSessions } from './provider-sessions.ts'
 import { createSessionStore } from './redis/session-store.ts'
 import { refusedNavigations } from './refused-navigations.ts'
 import { RESERVED_PATHS, SIGNED_OUT_PATH } from './return-path.ts'
-import { sessionDemandSchema, signInClientSchema, signInSchema } from './schema.ts'
+import { sessionDemandSchema, signInSchema } from './schema.ts'
 import { SESSION_COOKIE } from './session.ts'
 import { DEFAULT_TERMS } from './session-defaults.ts'
 import { createSessionReader } from './session-reader.ts'
@@ -209,9 +210,7 @@ function createProviders({ config, watch, now }: FeatureParts): readonly Provide
   const entries = issuerClientsOf(config).flatMap((client, index) => {
     const issuer = config.issuers.find((one) => one.issuer === client.issuer)
     if (client.signIn === undefined || issuer === undefined) return []
-    const place = ['ISSUER_CLIENTS', `${index}`, 'signIn']
-    const settings = parseConfiguration('The environment', signInClientSchema, client.signIn, place)
-    return [{ client, settings, issuer }]
+    return [{ client, settings: readClientSettings(client, issuer, index), issuer }]
   })
   for (const { issuer, settings } of entries)
     if (settings.preset === undefined) reportAlgorithm(issuer)

@@ -116,6 +116,11 @@ const GOOD: readonly Row[] = [
     'a cookie': { tokenSources: [{ cookie: '__Host-t', origins: ['https://app.test:8443'] }] },
     introspection: { introspection: {} },
     userinfo: { userinfo: { audience: 'any', maxAgeSeconds: 300 } },
+    'no key set': { keySet: 'none', introspection: {} },
+    'no key set, and no URL': {
+      ...{ issuer: 'urn:idp', keySet: 'none' },
+      introspection: { endpoint: 'https://idp.test/i', form: 'opaque' },
+    },
   }),
   ...of(
     'issuers',
@@ -207,6 +212,16 @@ const BAD: readonly Row[] = [
     'a page with a path': { tokenSources: [{ cookie: 'a', origins: ['https://a.test/x'] }] },
     'two kinds of calls': { introspection: {}, userinfo: { audience: 'any' } },
     'userinfo without its statement': { userinfo: {} },
+    'another word for no key set': { keySet: 'None', introspection: {} },
+    'no key set, and no call': { keySet: 'none' },
+    'no key set, and JWTs': { keySet: 'none', introspection: { form: 'jwt' } },
+    'no key set, and its URL': {
+      ...{ keySet: 'none', jwksUri: 'https://idp.test/k', introspection: {} },
+    },
+    'no key set, and keys': { keySet: 'none', jwks: keys, introspection: {} },
+    'no key set, and neither a URL nor an endpoint': {
+      ...{ issuer: 'urn:idp', keySet: 'none', introspection: {} },
+    },
     'tenants without a place': { tenants: ['a.example'] },
     'a place without tenants': { issuer: 'https://idp.test/{tenantid}' },
     'an alias of several tenants': { issuer: 'https://idp.test/{tenantid}', tenants: ['common'] },

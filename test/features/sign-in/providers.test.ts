@@ -1,6 +1,7 @@
 /** Several providers, clocks that differ, and mistakes of the configuration. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Misconfigured } from '../../../src/errors.ts'
+import { introspection } from '../../../src/features/introspection/index.ts'
 import { signIn } from '../../../src/features/sign-in/index.ts'
 import { createProvider, type Provider } from '../../../src/features/sign-in/provider.ts'
 import { SESSION_COOKIE } from '../../../src/features/sign-in/session.ts'
@@ -224,6 +225,34 @@ describe('mistakes are named', () => {
       /scope: must contain openid/,
     )
     expect(compose({ ISSUER_CLIENTS: clients({ signIn: { name: 'x' } }) })).not.toThrow()
+  })
+
+  test('of a client of GitHub with a key, which GitHub does not accept', async () => {
+    const { privateJwk } = await createKey('client')
+    const key = { ...privateJwk, alg: 'ES256' }
+    const signIn = { name: 'x', preset: 'github' }
+    expect(compose({ ISSUER_CLIENTS: clients({ signIn }) })).not.toThrow()
+    expect(compose({ ISSUER_CLIENTS: clients({ signIn, secret: undefined, key }) })).toThrow(
+      'ISSUER_CLIENTS[0].key: GitHub does not accept keys of clients; set secret',
+    )
+  })
+
+  test('of an issuer without a key set, whose ID tokens could not be verified', () => {
+    const entry = { issuer: 'https://idp.example', audience: 'api', keySet: 'none' }
+    const env = {
+      ...environment,
+      ISSUERS: JSON.stringify([{ ...entry, introspection: {} }]),
+      ISSUER_CLIENTS: clients({ signIn: { name: 'x' } }),
+    } as unknown as GatewayEnv
+    const both = definePolicy({
+      roles: { reader: ['orders:read'] },
+      limits: {},
+      features: [signIn(), introspection()],
+      routes: [{ method: 'GET', path: '/orders', permission: 'orders:read' }],
+    })
+    expect(() => composeServices(env, both, WORKERS)).toThrow(
+      'ISSUER_CLIENTS[0].signIn: requires keys for ID tokens; remove keySet from the entry of https://idp.example in ISSUERS',
+    )
   })
 
   const policy =
