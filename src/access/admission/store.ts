@@ -40,6 +40,11 @@ export interface AdmissionQuery {
    * find. Only without a proof, leases and limits of another engine. Default false.
    */
   readonly isReading?: boolean
+  /**
+   * The names of revocations and bans begin with it, in place of the prefix of the connection, which they have
+   * in Redis: on a cluster, that of a lane. Default: the prefix of the connection.
+   */
+  readonly keyPrefix?: string | undefined
   /** The reply has the time of the take; see `AdmissionFacts.takenMicros`. Default false. */
   readonly reportsTake?: boolean
   /** Milliseconds since the epoch. Decides whether a ban has ended. */

@@ -20,16 +20,18 @@ const LEASE_VALUES = 2
 
 /** Returns the script call; `name` is the script's digest. */
 export function admitCommand(name: string, keys: RedisKeys, query: AdmissionQuery): RedisCommand {
-  const { revocation, bans, observedBans = [], limits, proof, nowMs } = query
+  const { revocation, bans, observedBans = [], limits, proof, nowMs, keyPrefix } = query
+  const nameOf = (key: string) =>
+    keyPrefix === undefined ? key : keys.prefix + key.slice(keyPrefix.length)
   const exact = limits.filter(({ rule }) => isExact(rule))
   const command: (string | number)[] = ['EVALSHA', name, 0]
-  if (revocation.token !== undefined) command.push(revocation.token)
+  if (revocation.token !== undefined) command.push(nameOf(revocation.token))
   const tokens = command.length - COMMAND_HEAD
-  for (const { key } of revocation.revokedBefore) command.push(key)
+  for (const { key } of revocation.revokedBefore) command.push(nameOf(key))
   const revokedBefore = command.length - COMMAND_HEAD
-  for (const { key } of bans) command.push(key)
+  for (const { key } of bans) command.push(nameOf(key))
   const inForce = command.length - COMMAND_HEAD
-  for (const { key } of observedBans) command.push(key)
+  for (const { key } of observedBans) command.push(nameOf(key))
   const checked = command.length - COMMAND_HEAD
   for (const { key } of exact) command.push(overrideKey(keys, key))
   const hasSeconds = exact.some(({ everywhere }) => everywhere !== undefined)

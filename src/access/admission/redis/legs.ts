@@ -13,7 +13,7 @@ import { passesUncounted } from '../verdict.ts'
 /** One call to one lane. */
 export interface Leg {
   readonly lane: RedisConnection
-  /** What the lane is queried for, with the names of its keys. */
+  /** What the lane is queried for. */
   readonly query: AdmissionQuery
   /** The places of its limits, revocation cutoffs and bans in the whole query. */
   readonly limits: readonly number[]
@@ -28,6 +28,21 @@ type LimitState = RateLimit | Unavailable | undefined
 
 /** The cutoffs that concern many subjects. Every lane has a copy of them. */
 const BROAD: ReadonlySet<string> = new Set(['client', 'tenant'])
+
+/**
+ * Returns the lane of the caller if it alone answers the query, as one server would: most requests have no
+ * limit that other subjects share. Undefined: the query has several legs, or nothing but limits.
+ */
+export function findOnlyLane(
+  { lanes }: Pick<ClusterConnection, 'lanes'>,
+  query: AdmissionQuery,
+): RedisConnection | undefined {
+  if (!checksAnything(query)) return undefined
+  const { caller = '', limits } = query
+  const own = lanes.of(caller)
+  const isOwn = ({ owner = caller }: LimitRequest) => owner === caller || lanes.of(owner) === own
+  return limits.every(isOwn) ? own : undefined
+}
 
 /**
  * Divides a query. The first leg is that of the caller, if there is anything to check: it checks
@@ -54,15 +69,11 @@ export function planLegs(
     else places.push(place)
   }
   const reportsTake = byLane.size > 1 && !isRenewal && !isReading
-  const common = { isRenewal, isReading, nowMs, reportsTake }
+  const common = { isRenewal, isReading, nowMs, reportsTake, keyPrefix: keys.prefix }
   const cutoffs = placesOf(revocation.revokedBefore, ({ kind }) => BROAD.has(kind))
   const addresses = placesOf(bans, ({ by }) => by === 'address')
 
   return [...byLane].map(([lane, places]): Leg => {
-    const named = <Item extends { readonly key: string }>(item: Item): Item => ({
-      ...item,
-      key: lane.keys.prefix + item.key.slice(keys.prefix.length),
-    })
     const limits = pick(query.limits, places)
     if (lane !== own)
       return {
@@ -75,26 +86,18 @@ export function planLegs(
           limits,
           revocation: {
             ...NOTHING_REVOCABLE,
-            revokedBefore: pick(revocation.revokedBefore, cutoffs).map(named),
+            revokedBefore: pick(revocation.revokedBefore, cutoffs),
             issuedAtSeconds: revocation.issuedAtSeconds,
           },
-          bans: pick(bans, addresses).map(named),
+          bans: pick(bans, addresses),
         },
       }
-    const token = revocation.token && named({ key: revocation.token }).key
     return {
       lane,
       limits: places,
       cutoffs: [...revocation.revokedBefore.keys()],
       bans: [...bans.keys()],
-      query: {
-        ...common,
-        limits,
-        proof,
-        revocation: { ...revocation, token, revokedBefore: revocation.revokedBefore.map(named) },
-        bans: bans.map(named),
-        observedBans: observedBans?.map(named),
-      },
+      query: { ...common, limits, proof, revocation, bans, observedBans },
     }
   })
 }
