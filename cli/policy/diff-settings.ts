@@ -47,22 +47,45 @@ function* changesOfMembers(place: Place, was: object, is: object): Generator<Cha
 function changeBy(effect: SettingEffect, of: string, was: unknown, is: unknown): Change {
   const text = `${of}: changes from ${shown(was)} to ${shown(is)}`
   if (effect === 'none') return changeOf('neutral', of, text)
-  const isLooser = hasMore(was, is, effect === 'bound') === (effect !== 'less')
-  return isLooser
-    ? changeOf('widening', of, `${text}: looser`)
-    : changeOf('narrowing', of, `${text}: tighter`)
+  const direction = directionOf(effect, was, is)
+  if (direction === 'none') return changeOf('neutral', of, `${text}: the same entries`)
+  return direction === 'tighter'
+    ? changeOf('narrowing', of, `${text}: tighter`)
+    : changeOf('widening', of, `${text}: looser`)
 }
 
-/** Reports whether there is more now. A list with an entry that is new counts as more. */
-function hasMore(was: unknown, is: unknown, isBound: boolean): boolean {
-  const [before, after] = [was, is].map((value) => value ?? (isBound ? undefined : []))
-  if (Array.isArray(before) && Array.isArray(after))
-    return after.some((entry) => !before.some((other) => isSame(entry, other)))
-  return sizeOf(after) > sizeOf(before)
+/** Returns the direction of a change. One that is not surely tighter, or goes both ways, is looser. */
+function directionOf(
+  effect: Exclude<SettingEffect, 'none'>,
+  was: unknown,
+  is: unknown,
+): 'looser' | 'tighter' | 'none' {
+  const [before, after] = [was, is].map((value) => value ?? (effect === 'bound' ? undefined : []))
+  const isLess = effect === 'less'
+  if (Array.isArray(before) && Array.isArray(after)) {
+    const [isAdded, isRemoved] = [hasFurther(after, before), hasFurther(before, after)]
+    if (!isAdded && !isRemoved) return 'none'
+    return (isLess ? isRemoved : isAdded) ? 'looser' : 'tighter'
+  }
+  const [from, to] = [sizeOf(before), sizeOf(after)]
+  return (isLess ? isSmaller(from, to) : isSmaller(to, from)) ? 'tighter' : 'looser'
 }
 
-function sizeOf(value: unknown): number {
+/** Reports whether a list has an entry that another one has not. */
+const hasFurther = (list: readonly unknown[], other: readonly unknown[]): boolean =>
+  list.some((entry) => !other.some((one) => isSame(entry, one)))
+
+/** The size of a value: it is not known for a text, or for entries. */
+type Size = number | 'some'
+
+function sizeOf(value: unknown): Size {
   if (value === undefined) return Number.POSITIVE_INFINITY
   if (typeof value === 'number') return value
-  return value === false || (Array.isArray(value) && value.length === 0) ? 0 : 1
+  return value === false || (Array.isArray(value) && value.length === 0) ? 0 : 'some'
+}
+
+/** Reports whether one size is surely smaller than another. */
+function isSmaller(one: Size, other: Size): boolean {
+  if (one === 'some') return other === Number.POSITIVE_INFINITY
+  return other === 'some' ? one === 0 : one < other
 }

@@ -12,6 +12,7 @@ import { signIn } from '../../../src/features/sign-in/index.ts'
 import { signals } from '../../../src/features/signals/index.ts'
 import type { Feature } from '../../../src/gateway/feature.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
+import type { SettingEffect } from '../../../src/validators/feature.ts'
 
 type Effect = 'widening' | 'narrowing' | 'neutral'
 /** A value, another one, and the effect of the change to the other. Undefined: the default. */
@@ -75,6 +76,12 @@ const codeRows: Rows<typeof authorizationCode> = {
     [false, {}, 'widening'],
     [undefined, { allow: ['claude.ai'] }, 'narrowing', 'documents.allow'],
     [{}, { deny: ['claude.ai'] }, 'narrowing', 'documents.deny'],
+    [{ deny: ['a.ex'] }, { deny: ['b.ex'] }, 'widening', 'documents.deny'],
+    [{ deny: ['a.ex', 'b.ex'] }, { deny: ['b.ex', 'c.ex'] }, 'widening', 'documents.deny'],
+    [{ deny: ['*.a.ex'] }, { deny: ['x.a.ex'] }, 'widening', 'documents.deny'],
+    [{ deny: ['a.ex', 'b.ex'] }, { deny: ['b.ex'] }, 'widening', 'documents.deny'],
+    [{ deny: ['a.ex', 'b.ex'] }, { deny: ['b.ex', 'a.ex'] }, 'neutral', 'documents.deny'],
+    [{ allow: ['a.ex'] }, { allow: ['b.ex'] }, 'widening', 'documents.allow'],
     [{}, { loopback: true }, 'widening', 'documents.loopback'],
   ],
   identityAssertions: [[[IDP], undefined, 'narrowing']],
@@ -134,6 +141,15 @@ const OPPOSITE: Readonly<Record<Effect, Effect>> = {
 /** Directions that no setting states, or that a change in both directions has. */
 const isUnknown = (text: string) => !/: (?:looser|tighter)$/.test(text)
 
+/** Reports whether the lists at the end of a path have the same length: entries are added and removed. */
+function isExchange(path: string, ...values: readonly unknown[]): boolean {
+  const name = path.split('.').at(-1) ?? ''
+  const [one, another] = values.map((value) =>
+    Array.isArray(value) ? value : (value as Record<string, unknown> | undefined)?.[name],
+  )
+  return Array.isArray(one) && Array.isArray(another) && one.length === another.length
+}
+
 const rows = Object.entries(CASES).flatMap(([name, each]) =>
   Object.entries(each.rows).flatMap(([option, list]) =>
     list.map((row) => [name, option, row, each] as const),
@@ -150,9 +166,33 @@ test.each(rows)(
     const [change, ...others] = diffPolicies(one, another)
     expect([change?.effect, change?.of, others]).toEqual([effect, `features.${name}.${path}`, []])
     const [back] = diffPolicies(another, one)
-    const isList = Array.isArray(before) && Array.isArray(after) && before.length === after.length
-    if (!isList && !isUnknown(change?.text ?? ''))
+    if (!isExchange(path, before, after) && !isUnknown(change?.text ?? ''))
       expect([back?.effect, back?.of]).toEqual([OPPOSITE[effect], change?.of])
+  },
+)
+
+/** A feature of an app with one setting. */
+const own = (effect: SettingEffect, value: unknown): Feature => ({
+  ...{ name: 'own', settings: { value }, effects: { value: effect } },
+})
+
+test.each([
+  ['less', 'strict', 'lenient'],
+  ['more', 'strict', 'lenient'],
+  ['bound', 'strict', 'lenient'],
+  ['less', 5, true],
+  ['more', 5, true],
+  ['more', ['a'], 'b'],
+  ['less', ['a'], 'b'],
+] as const)(
+  'of two values without an order, each is looser than the other: %s of %j and %j',
+  (effect, one, another) => {
+    const [before, after] = [one, another].map((value) =>
+      policyWith({ create: () => own(effect, value), rows: {} }, '', undefined),
+    )
+    if (before === undefined || after === undefined) throw new Error('no policy')
+    for (const changes of [diffPolicies(before, after), diffPolicies(after, before)])
+      expect(changes.map((change) => change.effect)).toEqual(['widening'])
   },
 )
 
