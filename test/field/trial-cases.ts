@@ -351,6 +351,29 @@ export const trialCases: readonly FieldCase[] = [
       'test/features/console/tool-approval.test.ts > a deep definition is refused without being written larger than it is',
     ],
   ),
+  proven(
+    'a framework takes another spelling of a path, a prefix or a rewritten URL for a guarded route, and its guard does not run',
+    'own',
+    'the guard runs where the framework has found the route, so no target reaches a handler without a token',
+    ['test/guard/frameworks.slow.test.ts > without a token, %s reaches no handler'],
+    NODE_ONLY,
+  ),
+  proven(
+    'a header field that a framework uses inside lets a client past its middleware',
+    'own',
+    'no field opens a route',
+    ['test/guard/frameworks.slow.test.ts > without a token, %s: %s opens no route'],
+    NODE_ONLY,
+  ),
+  proven(
+    'the response for one caller is prerendered or cached, and the next caller gets it',
+    'own',
+    'each request is decided anew, also where a setting of the framework asks for a static route',
+    [
+      'test/guard/frameworks.slow.test.ts > a response for an allowed caller is never one for the next caller',
+    ],
+    NODE_ONLY,
+  ),
   {
     symptom: 'errors of the command line are messages of a schema, without a remedy',
     sources: ['own'],

@@ -26,6 +26,8 @@ export interface Recipe {
   readonly variant?: string
   /** Is added to each module of a route. */
   readonly inRoutes?: string
+  /** Text of its files that is replaced: the path, the text, and what comes in its place. */
+  readonly changes?: readonly (readonly [string, string, string])[]
   /** Files that are added, by path. */
   readonly files?: Readonly<Record<string, string>>
   /** Whether `npm run build` is needed. */
@@ -67,6 +69,11 @@ export async function startFrameworkApp(
   for (const [file, text] of Object.entries(files)) {
     await mkdir(dirname(join(path, file)), { recursive: true })
     await writeFile(join(path, file), text)
+  }
+  for (const [file, from, to] of recipe.changes ?? []) {
+    const text = await readFile(join(path, file), 'utf8')
+    if (!text.includes(from)) throw new Error(`${file} does not have ${from}`)
+    await writeFile(join(path, file), text.replace(from, to))
   }
   if (recipe.inRoutes !== undefined)
     for (const file of await readdir(path, { recursive: true }))

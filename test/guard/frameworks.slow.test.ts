@@ -10,6 +10,10 @@ import { type FrameworkApp, type Recipe, startFrameworkApp } from './framework-a
 import { type Bearer, BYPASS_FIELDS, REFUSED_OUTSIDE, SPELLINGS } from './outside-probes.ts'
 
 interface Framework extends Recipe {
+  /** Targets that are tried without a token, besides those of every app. */
+  readonly targets?: readonly string[]
+  /** Targets that an allowed caller reaches. The response is never one for another caller. */
+  readonly open?: readonly string[]
   /** The packages whose versions the run prints. */
   readonly shows: readonly string[]
   /** In front of the routes. Default: none. */
@@ -22,8 +26,30 @@ interface Framework extends Recipe {
 
 const LISTENING = /Listening on/
 
+/** A route of Next that would be static, if it did not read the request. */
+const NEXT_ROUTE = (folder: string, setting: string) => `
+import { guard } from '${folder}/guard'
+import { notesOf } from '${folder}/notes'
+
+export ${setting}
+export const GET = guard
+  .require('notes:read')
+  .handle((_request, { caller }) =>
+    Response.json({ notes: notesOf(caller.subject), of: caller.subject }),
+  )
+`
+
 const NEXT: Framework = {
   name: 'next',
+  files: {
+    'app/revalidated/route.ts': NEXT_ROUTE('../..', 'const revalidate = 60'),
+    'app/listed/[id]/route.ts': NEXT_ROUTE(
+      '../../..',
+      "const generateStaticParams = () => [{ id: '1' }]",
+    ),
+  },
+  open: ['/revalidated', '/listed/1', '/listed/2'],
+  targets: ['/revalidated', '/listed/1', '/listed/2', '/_next/data/build/notes.json'],
   isBuilt: true,
   start: ['next', 'start', '--hostname', '127.0.0.1'],
   ready: /Ready in/,
@@ -53,9 +79,141 @@ const FRAMEWORKS: Readonly<Record<string, Framework>> = {
   Next: NEXT,
   'Next, Edge runtime': {
     ...NEXT,
+    files: {},
+    open: [],
     variant: '-edge',
     isolatesRoutes: true,
     inRoutes: "\nexport const runtime = 'edge'\n",
+  },
+  'Express, mounted and rewritten': {
+    name: 'express',
+    variant: '-mounted',
+    start: ['node', 'app.ts'],
+    ready: LISTENING,
+    shows: ['express'],
+    changes: [
+      ['app.ts', 'app.use(guard)\n', ''],
+      [
+        'app.ts',
+        'const app = express()\n',
+        `const app = express()
+app.use((req: Request, _res: Response, next: () => void) => {
+  if (req.url === '/old') req.url = '/notes'
+  next()
+})
+const inner = express.Router()
+inner.get('/list', guard.require('notes:read'), (req: Request, res: Response) =>
+  res.json({ notes: notesOf(req.caller?.subject ?? '') }),
+)
+app.use('/inner', inner)
+app.use('/mine', guard)
+`,
+      ],
+    ],
+    open: ['/inner/list', '/inner/list/', '/INNER/list', '/old'],
+    targets: [
+      '/inner/list',
+      '/inner/list/',
+      '/INNER/LIST',
+      '/inner//list',
+      '/old',
+      '/inner/%6cist',
+    ],
+  },
+  'Fastify, loose paths and plugins': {
+    name: 'fastify',
+    variant: '-loose',
+    start: ['node', 'app.ts'],
+    ready: LISTENING,
+    shows: ['fastify'],
+    changes: [
+      [
+        'app.ts',
+        'const app = Fastify()',
+        `const app = Fastify({
+  routerOptions: { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true, caseSensitive: false },
+  rewriteUrl: ({ url = '/' }) => (url === '/old' ? '/notes' : url),
+})`,
+      ],
+      [
+        'app.ts',
+        "app.post('/logout'",
+        `app.register(
+  async (plugin) => {
+    plugin.get('/list', ({ raw }) => ({ notes: notesOf(raw.caller?.subject ?? '') }))
+  },
+  { prefix: '/inner' },
+)
+app.post('/logout'`,
+      ],
+    ],
+    open: ['/notes/', '/NOTES', '/old', '/inner/list', '/INNER/list/'],
+    targets: ['/old', '/inner/list', '/inner//list', '/INNER/list/'],
+  },
+  'Nest, prefix and versions': {
+    name: 'nest',
+    variant: '-versions',
+    store: 'src/notes.ts',
+    isBuilt: true,
+    start: ['node', 'dist/main.js'],
+    ready: LISTENING,
+    shows: ['@nestjs/core'],
+    changes: [
+      [
+        'src/main.ts',
+        'app.useGlobalGuards',
+        `app.setGlobalPrefix('api')
+app.enableVersioning({ type: VersioningType.URI, defaultVersion: ['1', VERSION_NEUTRAL] })
+app.useGlobalGuards`,
+      ],
+      [
+        'src/main.ts',
+        'import { NestFactory }',
+        `import { VERSION_NEUTRAL, VersioningType } from '@nestjs/common'
+import { NestFactory }`,
+      ],
+    ],
+    prefix: '/api',
+    open: ['/v1/notes', '/notes/', '/NOTES', '/V1/notes/'],
+    targets: ['/v1/notes', '/v1/notes/', '/V1/NOTES', '/v1//notes', '/v1/notes/0', '/v2/notes'],
+  },
+  'SvelteKit, a hook': {
+    name: 'sveltekit',
+    variant: '-hook',
+    store: 'src/lib/notes.ts',
+    isBuilt: true,
+    start: ['node', 'build'],
+    ready: LISTENING,
+    shows: ['@sveltejs/kit'],
+    files: {
+      'src/hooks.server.ts': `
+import { guard } from './lib/guard'
+
+const closed = guard
+  .authenticated()
+  .handle((_, { args: [{ event, resolve }] }: { args: readonly any[] }) => resolve(event))
+export const handle = (call: { event: { url: URL } }) =>
+  call.event.url.pathname === '/about' ? (call as any).resolve(call.event) : closed(call)
+`,
+      'src/routes/page/+page.server.ts': `
+import { notesOf } from '../../lib/notes'
+
+export const load = () => ({ notes: notesOf('page') })
+export const actions = {
+  default: async ({ request }: { request: Request }) => {
+    return { notes: notesOf(String((await request.formData()).get('owner'))) }
+  },
+}
+`,
+      'src/routes/page/+page.svelte': '<h1>Page</h1>',
+      'src/routes/list/+server.ts': `
+import { notesOf } from '../../lib/notes'
+
+export const GET = () => Response.json({ notes: notesOf('list') })
+`,
+    },
+    open: ['/list', '/page/__data.json'],
+    targets: ['/page', '/page/', '/page/__data.json', '/page.html__data.json', '/list', '/list/'],
   },
   SvelteKit: {
     name: 'sveltekit',
@@ -107,7 +265,7 @@ describe.runIf(IS_LONG)('guarded apps of other frameworks', () => {
   const chosen = Object.entries(FRAMEWORKS).filter(([name]) => ONLY === undefined || name === ONLY)
   describe.each(chosen)('%s', (_, framework) => {
     let app: FrameworkApp
-    const { prefix = '', addressField, isolatesRoutes = false } = framework
+    const { prefix = '', addressField, isolatesRoutes = false, targets = [], open = [] } = framework
 
     beforeAll(async () => {
       app = await startFrameworkApp(tarballs.folder, tarballs.portcullis, framework, {
@@ -206,14 +364,33 @@ describe.runIf(IS_LONG)('guarded apps of other frameworks', () => {
       expect(reached()).toEqual([])
     })
 
-    test.each(SPELLINGS)('without a token, %s reaches no handler', async (target) => {
-      const path = target.startsWith('http') ? target : prefix + target
-      const fields = [`${addressField ?? 'x-none'}: 192.0.2.7`]
-      const { status, text } = await getRaw(app.url, path, fields)
-      expect(text).not.toContain('"notes"')
-      expect(status).not.toBe(0)
-      expect(reached()).toEqual([])
-    })
+    test.runIf(open.length > 0)(
+      'a response for an allowed caller is never one for the next caller',
+      async () => {
+        for (const path of open) {
+          const allowed = await request(path, { headers: await bearer() })
+          expect([path, allowed.status]).toEqual([path, 200])
+          await allowed.text()
+          expect(reached(), path).toEqual(['notesOf'])
+          const next = await request(path)
+          expect([path, next.status]).toEqual([path, 401])
+          await next.text()
+          expect(reached()).toEqual([])
+        }
+      },
+    )
+
+    test.each([...SPELLINGS, ...targets])(
+      'without a token, %s reaches no handler',
+      async (target) => {
+        const path = target.startsWith('http') ? target : prefix + target
+        const fields = [`${addressField ?? 'x-none'}: 192.0.2.7`]
+        const { status, text } = await getRaw(app.url, path, fields)
+        expect(text).not.toContain('"notes"')
+        expect(status).not.toBe(0)
+        expect(reached()).toEqual([])
+      },
+    )
 
     test.each(BYPASS_FIELDS)('without a token, %s: %s opens no route', async (name, value) => {
       const fields = [`${name}: ${value}`, `${addressField ?? 'x-none'}: 192.0.2.7`]
