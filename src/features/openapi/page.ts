@@ -5,27 +5,43 @@
 import type { DocumentedResponse, OpenApiDocument } from './document.ts'
 import { type ExampleCall, formatCurl, formatFetch } from './examples.ts'
 import { definitions, escaped, prose } from './markup.ts'
-import { STYLE } from './page-assets.ts'
+import { SCRIPT, STYLE } from './page-assets.ts'
 import { describeValue, membersList } from './schema-words.ts'
 
-export const SCRIPT_PATH = '/-/docs.js'
+const SCRIPT_PATH = '/-/docs.js'
 
-/**
- * Returns the fields of the page: no inline script, no other host, no framing. The script has its path, because other
- * scripts of this origin may be those of an application behind the gateway.
- */
-export async function docsHeaders(host: string) {
-  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(STYLE))
-  const hash = btoa(String.fromCharCode(...new Uint8Array(digest)))
+/** The page and its fields, which are the same for each request. */
+export interface DocsPage {
+  readonly html: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Creates the page: no inline script, no other host, no framing. */
+export async function createDocsPage(
+  document: OpenApiDocument,
+  publicUrl: string,
+): Promise<DocsPage> {
+  const [style, script] = await Promise.all([digestOf(STYLE), digestOf(SCRIPT)])
   return {
-    'Content-Security-Policy':
-      `default-src 'none'; script-src ${host}${SCRIPT_PATH}; style-src 'sha256-${hash}'; ` +
-      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    'Referrer-Policy': 'no-referrer',
+    html: docsPage(document, script),
+    headers: {
+      // The script has its path, because other scripts of this origin may be those of an application behind the gateway.
+      // The digest permits it also at an address that is not the public one. No part comes from the request: caches keep the page.
+      'Content-Security-Policy':
+        `default-src 'none'; script-src ${new URL(publicUrl).origin}${SCRIPT_PATH} '${script}'; style-src '${style}'; ` +
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+      'Referrer-Policy': 'no-referrer',
+    },
   }
 }
 
-export function docsPage(document: OpenApiDocument): string {
+/** Returns the digest of a text as CSP and `integrity` write it. */
+async function digestOf(text: string): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))
+  return `sha256-${btoa(String.fromCharCode(...new Uint8Array(digest)))}`
+}
+
+function docsPage(document: OpenApiDocument, script: string): string {
   const { info, paths, tags } = document
   const calls: ExampleCall[] = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ document, path, method, operation })),
@@ -47,7 +63,7 @@ export function docsPage(document: OpenApiDocument): string {
     '<html lang="en"><head><meta charset="utf-8">',
     '<meta name="viewport" content="width=device-width, initial-scale=1">',
     `<title>${escaped(info.title)}: calls</title><style>${STYLE}</style>`,
-    `<script src="${SCRIPT_PATH}" defer></script></head><body>`,
+    `<script src="${SCRIPT_PATH}" integrity="${script}" defer></script></head><body>`,
     `<header><h1>${escaped(info.title)}</h1><p>${prose(info.description)}</p></header>`,
     '<div class="tools"><label hidden>Search <input type="search" autocomplete="off" spellcheck="false"></label>',
     '<fieldset><legend>Examples</legend>',

@@ -6,7 +6,7 @@ import { createApp } from '../../http/router.ts'
 import type { Operation } from '../../routes/operation.ts'
 import { type DocumentOptions, type OpenApiDocument, openApiDocument } from './document.ts'
 import { oauthOperations, publicOperations } from './own-operations.ts'
-import { docsHeaders, docsPage } from './page.ts'
+import { createDocsPage, type DocsPage } from './page.ts'
 import { SCRIPT } from './page-assets.ts'
 import { VERSION } from './version.ts'
 
@@ -29,7 +29,7 @@ export function openApiRoutes({
   operations,
 }: OpenApiOptions): Hono {
   let document: OpenApiDocument | undefined
-  let page: string | undefined
+  let page: DocsPage | undefined
 
   function described(): OpenApiDocument {
     document ??= openApiDocument(
@@ -46,9 +46,8 @@ export function openApiRoutes({
   return createApp()
     .get('/openapi.json', etag(), (c) => c.json(described(), 200, CACHEABLE))
     .get('/docs', etag(), async (c) => {
-      page ??= docsPage(described())
-      const headers = await docsHeaders(new URL(c.req.url).host)
-      return c.html(page, 200, { ...CACHEABLE, ...headers })
+      page ??= await createDocsPage(described(), publicUrl)
+      return c.html(page.html, 200, { ...CACHEABLE, ...page.headers })
     })
     .get('/docs.js', etag(), (c) =>
       c.body(SCRIPT, 200, { ...CACHEABLE, 'Content-Type': 'text/javascript; charset=UTF-8' }),
