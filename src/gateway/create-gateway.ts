@@ -252,7 +252,7 @@ export function createGateway(
 
 /**
  * Refuses requests that no route matches: 405 with the methods of every route that has this path
- * (RFC 9110 section 10.2.1), otherwise 404.
+ * (RFC 9110 section 10.2.1), otherwise 404. A route with the method may have left the request to others: 404.
  */
 function refuseUnknown(routes: readonly RouterRoute[]): MiddlewareHandler {
   const paths = createRouter<string>()
@@ -264,7 +264,7 @@ function refuseUnknown(routes: readonly RouterRoute[]): MiddlewareHandler {
     const methods = new Set(matches.map(([method]) => method as string))
     if (methods.has('GET')) methods.add('HEAD')
     throw new Denied(
-      methods.size === 0
+      methods.size === 0 || methods.has(c.req.method)
         ? { code: 'not_found' }
         : { code: 'method_not_allowed', allow: [...methods].sort() },
     )

@@ -85,8 +85,10 @@ describe('metadata of a path', () => {
 
   test('a path without a route has none, and neither has another spelling', async () => {
     const read = metadataOf([authorizationServer()])
-    for (const path of ['/acc', '/accounts/', '//accounts', '/%61ccounts', '/accounts/7', '/'])
+    for (const path of ['/acc', '/accounts/', '/accounts/7', '/'])
       expect([path, await read(path)]).toEqual([path, 404])
+    for (const path of ['//accounts', '/%61ccounts'])
+      expect([path, await read(path)]).toEqual([path, 400])
     expect(await metadataOf([])('/accounts')).toBe(404)
   })
 
@@ -95,6 +97,31 @@ describe('metadata of a path', () => {
     for (const path of ['', '/accounts'])
       expect(await read(path)).toMatchObject({ authorization_servers: [ISSUER, PUBLIC_URL] })
   })
+})
+
+test('an origin keeps its documents that no path of the gateway has, or that a route is written for', async () => {
+  const route = { method: 'GET', anonymous: true, limits: [] } as const
+  const at = '/.well-known/oauth-protected-resource'
+  const policy = definePolicy({
+    roles: { reader: ['notes:read'] },
+    limits: {},
+    features: [authorizationServer()],
+    routes: [
+      { ...route, path: `${at}/upstream` },
+      { ...route, path: `${at}/tools/:name` },
+      { method: 'GET', path: '/tools/search', permission: 'notes:read' },
+      { method: 'GET', path: '/notes', permission: 'notes:read' },
+      { ...route, path: '/*' },
+    ],
+  })
+  const app = started.isolate(policy)
+  const sourceOf = async (path: string) => {
+    const body = (await (await app.request(PUBLIC_URL + at + path)).json()) as object
+    return 'resource' in body ? 'gateway' : 'origin'
+  }
+  for (const path of ['/upstream', '/tools/search', '/other'])
+    expect([path, await sourceOf(path)]).toEqual([path, 'origin'])
+  for (const path of ['', '/notes']) expect([path, await sourceOf(path)]).toEqual([path, 'gateway'])
 })
 
 test('a gateway whose routes all require proofs says so', async () => {

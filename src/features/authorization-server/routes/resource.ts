@@ -2,7 +2,7 @@
 import type { Hono } from 'hono'
 import { etag } from 'hono/etag'
 import { pathOf } from '../../../access/tokens/narrowed.ts'
-import { Denied } from '../../../errors.ts'
+import { shadows } from '../../../http/path-pattern.ts'
 import { CACHEABLE } from '../../../http/response-headers.ts'
 import { createApp } from '../../../http/router.ts'
 import type { PolicyRoute } from '../../../policy/route.ts'
@@ -15,6 +15,7 @@ import {
 import { routesAt } from '../target.ts'
 
 const DOCUMENT = '/oauth-protected-resource'
+const BASE = `/.well-known${DOCUMENT}`
 
 export interface ResourceOptions extends ProtectedResource {
   readonly routes: readonly PolicyRoute[]
@@ -26,11 +27,12 @@ export interface ResourceOptions extends ProtectedResource {
 
 /**
  * Creates the documents: of the gateway, and of each path that a client can name as a `resource`. An MCP
- * server has its own.
+ * server has its own, and a route of the policy that is written for a document sends it to the origin.
  */
 export function resourceRoutes(options: ResourceOptions): Hono {
   const { publicUrl, routes, bindsTokens, offersScopes } = options
   const findRoutes = routesAt(routes, publicUrl)
+  const proxied = routes.map(({ path }) => path).filter((path) => path.startsWith(`${BASE}/`))
 
   return createApp().on(
     'GET',
@@ -39,11 +41,12 @@ export function resourceRoutes(options: ResourceOptions): Hono {
     async function describeResource(c, next) {
       // As it was sent: another spelling is another resource.
       const { pathname: asked } = new URL(c.req.url)
-      const path = asked.slice(asked.indexOf(DOCUMENT) + DOCUMENT.length)
+      const path = asked.slice(BASE.length)
       const resource = publicUrl + path
       const isPath = pathOf(resource, publicUrl) !== undefined
       const found = path === '' ? routes : isPath ? findRoutes(path) : []
-      if (found.length === 0) throw new Denied({ code: 'not_found' })
+      // An origin may have documents of its own: at other paths, or where a route is written for them.
+      if (found.length === 0 || proxied.some((pattern) => shadows(pattern, asked))) return next()
       if (found.some((route) => route.mcp && route.path === path)) return next()
       const isOffered = offersScopes && path !== ''
       const scopes = isOffered ? [...new Set(found.flatMap(permissionsOfRoute))] : []
