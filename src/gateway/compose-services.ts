@@ -5,6 +5,7 @@ import { createAssertionSigner } from '../access/tokens/assertion.ts'
 import { createDpopVerifier, nonceSecretOf } from '../access/tokens/dpop.ts'
 import { createReferences } from '../access/tokens/references.ts'
 import { publicKeySet, publishedKeys } from '../access/tokens/signing-keys.ts'
+import { issuesTokens } from '../access/tokens/verifier.ts'
 import { addressSink } from '../audit/address.ts'
 import { batchingAuditSink } from '../audit/batching-sink.ts'
 import {
@@ -188,6 +189,7 @@ export function composeServices(
     ...guards,
     publicUrl,
     issuers: config.issuers.map(({ issuer }) => issuer),
+    tokenIssuers: config.issuers.filter(issuesTokens).map(({ issuer }) => issuer),
     publicKeys: () => publicKeySet(publishedKeys(signingKeys, now())),
     references,
     proofs,

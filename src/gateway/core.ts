@@ -57,6 +57,8 @@ export interface Core extends GuardServices {
   readonly publicUrl: string
   /** Identifiers of the trusted issuers. */
   readonly issuers: readonly string[]
+  /** Those of them whose tokens the gateway accepts. */
+  readonly tokenIssuers: readonly string[]
   /** Returns the public keys that the gateway publishes at this moment. */
   readonly publicKeys: () => JSONWebKeySet
   /** The cache of references, which `admit` uses. */

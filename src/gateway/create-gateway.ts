@@ -73,7 +73,8 @@ export function createGateway(
     if (placed.at === '/-') health.route('/', placed.app)
     if (placed.at === '/.well-known') documents.push(placed.app)
   }
-  const wellKnown = wellKnownRoutes(services, policy.routes, documents)
+  const resource = { ...services, issuers: services.tokenIssuers }
+  const wellKnown = wellKnownRoutes(resource, policy.routes, documents)
 
   const { headers: tokenHeaders = [], cookies = [] } = sources ?? {}
   const tokenCookies = [...cookies, ...contributions.flatMap((each) => each.cookies ?? [])]

@@ -77,6 +77,7 @@ export function memoryServices(options: MemoryServicesOptions): Services {
     publicOriginOf: (c) => originOfUrl(c.req.raw.url),
     addressOf: connectingAddress,
     issuers: issuers.map(({ issuer }) => issuer),
+    tokenIssuers: issuers.map(({ issuer }) => issuer),
     publicKeys: () => ({ keys: [] }),
     verifier: createTokenVerifier({ issuers, now }),
     sources: createTokenSources({ issuers, own: { publicUrl, sources: policy.tokens.sources } }),

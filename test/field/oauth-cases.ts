@@ -228,4 +228,15 @@ export const oauthCases: readonly FieldCase[] = [
       ],
     },
   },
+  {
+    symptom: 'clients are sent for a token to a provider whose tokens the gateway never accepts',
+    sources: ['own'],
+    expected: 'authorization_servers has only issuers of accepted tokens (RFC 9728 section 2)',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/features/authorization-server/protected-resource.test.ts > is no authorization server, with %s',
+      ],
+    },
+  },
 ]

@@ -156,6 +156,10 @@ export function createTokenVerifier({
 const issuesJwts = (config: IssuerConfig): boolean =>
   config.keySet !== 'none' || callOf(config)?.form === 'jwt'
 
+/** Reports whether the gateway accepts any token of an issuer. Otherwise, users only sign in there. */
+export const issuesTokens = (config: IssuerConfig): boolean =>
+  config.keySet !== 'none' || callOf(config) !== undefined
+
 /** Creates the key set of an issuer. */
 export function createKeySet(
   { jwks, jwksUri, algorithms, issuer }: IssuerConfig,

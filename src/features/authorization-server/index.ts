@@ -115,12 +115,12 @@ function createApps(
  * here alone; those of other issuers are for clients that their operators have configured.
  */
 function serversOf(
-  { issuers, publicUrl }: FeatureParts,
+  { tokenIssuers, publicUrl }: FeatureParts,
   profile: SecurityProfile | undefined,
   logsIn: boolean,
 ): readonly string[] {
   if (profile !== undefined) return [publicUrl]
-  return logsIn ? ownFirst(issuers, publicUrl) : issuers
+  return logsIn ? ownFirst(tokenIssuers, publicUrl) : tokenIssuers
 }
 
 function createOptions(

@@ -363,7 +363,7 @@ function guard({ core, policy }: GuardParts): Contribution {
  */
 function listIssuers(
   { features }: GuardParts['policy'],
-  { issuers, publicUrl }: GuardParts['core'],
+  { tokenIssuers: issuers, publicUrl }: GuardParts['core'],
 ): readonly string[] {
   if (features.some(({ name }) => name === 'authorizationCode')) return ownFirst(issuers, publicUrl)
   const others = issuers.filter((issuer) => issuer !== publicUrl)

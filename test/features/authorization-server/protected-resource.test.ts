@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { authorizationCode } from '../../../src/features/authorization-code/index.ts'
 import { authorizationServer } from '../../../src/features/authorization-server/index.ts'
+import { introspection } from '../../../src/features/introspection/index.ts'
 import { mcp } from '../../../src/features/mcp/index.ts'
 import { signIn } from '../../../src/features/sign-in/index.ts'
 import type { Feature } from '../../../src/gateway/feature.ts'
@@ -18,6 +19,11 @@ const MEMBERS = {
 const ISSUER_CLIENTS = JSON.stringify([
   { issuer: ISSUER, id: 'gateway', secret: 's'.repeat(32), signIn: { name: 'Example' } },
 ])
+const GITHUB = 'https://github.com'
+const GITHUB_CLIENT = {
+  ...{ issuer: GITHUB, id: 'gateway', secret: 's'.repeat(32) },
+  signIn: { name: 'GitHub', preset: 'github' },
+}
 const signsIn = (features: readonly Feature[]) => features.some(({ name }) => name === 'signIn')
 
 let started: Awaited<ReturnType<typeof startGateway>>
@@ -27,7 +33,7 @@ beforeAll(async () => {
 afterAll(() => started?.close())
 
 /** `bound`: all of its routes require proofs. */
-function metadataOf(features: readonly Feature[], bound = false) {
+function metadataOf(features: readonly Feature[], bound = false, variables = {}) {
   const policy = definePolicy({
     roles: { reader: ['accounts:read', 'payments:write', 'mcp:use'] },
     limits: {},
@@ -45,7 +51,10 @@ function metadataOf(features: readonly Feature[], bound = false) {
           ]),
     ],
   })
-  const app = started.isolate(policy, signsIn(features) ? { ISSUER_CLIENTS } : {})
+  const app = started.isolate(policy, {
+    ...(signsIn(features) && { ISSUER_CLIENTS }),
+    ...variables,
+  })
   return async (path = '') => {
     const response = await app.request(`${PUBLIC_URL}/.well-known/oauth-protected-resource${path}`)
     const body = await response.json()
@@ -129,6 +138,45 @@ test('a gateway whose routes all require proofs says so', async () => {
     expect(await metadataOf(features, true)()).toMatchObject({
       dpop_bound_access_tokens_required: true,
     })
+})
+
+describe('an issuer whose tokens the gateway never accepts', () => {
+  const GITHUB_USERS = { issuer: GITHUB, audience: PUBLIC_URL }
+  const entries = (other: object) =>
+    JSON.stringify([
+      { issuer: ISSUER, audience: PUBLIC_URL, jwks: { keys: [started.key.publicJwk] } },
+      other,
+    ])
+  const paths = ['', '/accounts', '/mcp']
+
+  test.each<readonly [string, readonly Feature[], readonly string[]]>([
+    ['no feature', [], [ISSUER, PUBLIC_URL]],
+    ['a token endpoint', [authorizationServer()], [ISSUER, PUBLIC_URL]],
+    ['a login for clients', [authorizationServer(), authorizationCode()], [PUBLIC_URL, ISSUER]],
+  ])('is no authorization server, with %s', async (_name, features, servers) => {
+    const read = metadataOf([signIn(), ...features], false, {
+      ISSUERS: entries(GITHUB_USERS),
+      ISSUER_CLIENTS: JSON.stringify([GITHUB_CLIENT]),
+    })
+    for (const path of paths) {
+      if (path === '/accounts' && features.length === 0) continue
+      const { authorization_servers: named } = (await read(path)) as Record<string, string[]>
+      // Without its own login, the gateway is no server for clients of an MCP server.
+      const isOwn = path !== '/mcp' || servers[0] === PUBLIC_URL
+      expect([path, named]).toEqual([path, isOwn ? servers : [ISSUER]])
+    }
+  })
+
+  test('is one if its opaque tokens are verified by a call', async () => {
+    const called = { ...GITHUB_USERS, keySet: 'none', introspection: {} }
+    const read = metadataOf([introspection()], false, {
+      ISSUERS: entries(called),
+      ISSUER_CLIENTS: JSON.stringify([{ ...GITHUB_CLIENT, signIn: undefined }]),
+    })
+    expect(await read()).toMatchObject({
+      authorization_servers: expect.arrayContaining([ISSUER, GITHUB]),
+    })
+  })
 })
 
 test('with the profile FAPI 2.0, the only server is the gateway, and its tokens are bound', async () => {
