@@ -47,7 +47,7 @@ describe.each([1, 4, 64])('stores of admission over %i lanes', (count) => {
     const lanes = createLanes({ prefix, count, connect, digest: secretDigest })
     // The names of the contract have the prefix of one server.
     const cluster = withBroadcast({ ...lanes, keys: DEFAULT_KEYS })
-    const refunds: Promise<void>[] = []
+    const refunds: Promise<boolean>[] = []
     const store = createLaneAdmissionStore(cluster, undefined, (done) => refunds.push(done))
     return {
       store: {

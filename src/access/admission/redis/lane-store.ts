@@ -20,12 +20,13 @@ import { createConsultation, createRedisAdmissionStore } from './store.ts'
  * the same round. If one leg refuses the request, the others give back what they took; the answer does
  * not wait for that.
  *
- * The feed is that of all lanes together. `onRefund` receives each refund, which never rejects.
+ * The feed is that of all lanes together. `onRefund` receives each refund, as a promise that
+ * never rejects: whether the units are free.
  */
 export function createLaneAdmissionStore(
   connection: RedisConnection,
   relations?: RelationCheck,
-  onRefund?: (done: Promise<void>) => void,
+  onRefund?: (done: Promise<boolean>) => void,
 ): AdmissionStore {
   const { keys, lanes } = connection
   return lanes === undefined
@@ -36,7 +37,7 @@ export function createLaneAdmissionStore(
 function storeOver(
   connection: ClusterConnection,
   relations: RelationCheck | undefined,
-  onRefund: ((done: Promise<void>) => void) | undefined,
+  onRefund: ((done: Promise<boolean>) => void) | undefined,
 ): AdmissionStore {
   const { keys, lanes } = connection
   const consultations = new Map(lanes.all.map((lane) => [lane, createConsultation(lane)]))

@@ -1,5 +1,10 @@
 /** Gives the units of a leg back that another leg has made useless. */
-import type { RedisCommand, RedisConnection, UsedSocket } from '../../../redis/connection.ts'
+import type {
+  RedisCommand,
+  RedisConnection,
+  RedisReply,
+  UsedSocket,
+} from '../../../redis/connection.ts'
 import { createScript } from '../../../redis/script.ts'
 import type { LimitRequest } from '../limit.ts'
 import { counterName } from './limit-overrides.ts'
@@ -21,9 +26,9 @@ export interface Take {
 /**
  * Gives the units back, over the socket that took them: after a failover they may not be in the data of
  * the new server, where the units of other requests are. Sent once. If it fails, the units count until
- * their windows end. Never rejects.
+ * their windows end. Returns whether Redis has answered that the units are free. Never rejects.
  */
-export async function giveBack({ lane, limits, takenMicros, over }: Take): Promise<void> {
+export async function giveBack({ lane, limits, takenMicros, over }: Take): Promise<boolean> {
   const meters = findMeterScripts(limits)
   const windows: LimitRequest[] = []
   const commands: RedisCommand[] = []
@@ -40,12 +45,17 @@ export async function giveBack({ lane, limits, takenMicros, over }: Take): Promi
   const options = { once: true, over }
   try {
     if (keys.length > 0) commands.push(['EVALSHA', await SCRIPT.name(lane), ...call])
-    if (commands.length === 0) return
+    if (commands.length === 0) return true
     const replies = await lane.send(commands, options)
     // Such a script has not run.
-    if (keys.length > 0 && replies.at(-1)?.error?.includes('NOSCRIPT'))
-      await lane.send([['EVAL', SCRIPT.text(lane), ...call]], options)
+    if (!(keys.length > 0 && replies.at(-1)?.error?.includes('NOSCRIPT')))
+      return replies.every(isDone)
+    const again = await lane.send([['EVAL', SCRIPT.text(lane), ...call]], options)
+    return [...replies.slice(0, -1), ...again].every(isDone)
   } catch {
     // The units are not used by any other request until their windows end.
+    return false
   }
 }
+
+const isDone = ({ error }: RedisReply): boolean => error === undefined

@@ -39,7 +39,7 @@ export function lanesOver(
 
 /** Returns a store over lanes, and a function that waits for its refunds. */
 export function storeOver(redis: ClusterConnection) {
-  const refunds: Promise<void>[] = []
+  const refunds: Promise<boolean>[] = []
   const store = createLaneAdmissionStore(redis, undefined, (done) => refunds.push(done))
   return { store, refunded: () => Promise.all(refunds.splice(0)) }
 }
