@@ -56,14 +56,8 @@ export function createRedisCallerStore(
 
 /** In the command of a script: the number of its keys. */
 const KEY_COUNT = 2
-const NOTHING_FOUND: AdmissionFacts = {
-  tokenRevoked: false,
-  revokedBeforeSeconds: [],
-  bannedUntilSeconds: [],
-  observedUntilSeconds: [],
-  proofUsed: false,
-  limits: [],
-}
+/** The reply of a script that finds none of its keys. */
+const NOTHING_FOUND = [0, 0]
 
 /**
  * Creates `consult` of an {@link AdmissionStore}. It records the socket of its first call in `over`; see
@@ -75,19 +69,19 @@ export function createConsultation(connection: RedisConnection, relations?: Rela
 
   return async function consult(query: AdmissionQuery, over?: UsedSocket): Promise<AdmissionFacts> {
     const redis = query.proof === undefined && query.isRenewal !== true ? connection : once
-    const own = findMeterScripts(query.limits) ?? EXACT_ADMISSION
-    const known = own.script.name(redis)
-    const name = typeof known === 'string' ? known : await known
-    const command = own.commandOf(name, redis.keys, query)
+    const admission = findMeterScripts(query.limits) ?? EXACT_ADMISSION
+    const known = admission.script.name(redis)
+    const command = admission.commandOf(
+      typeof known === 'string' ? known : await known,
+      redis.keys,
+      query,
+    )
+    const scripts = query.since ? [await feedCommand(redis, query.since)] : []
     // Without a key the script finds nothing, and no node of a cluster would run it.
-    const admission = command[KEY_COUNT] === 0 ? undefined : own
-    const feed = query.since && (await feedCommand(redis, query.since))
-    const scripts = admission ? [command] : []
-    if (feed !== undefined) scripts.unshift(feed)
+    if (command[KEY_COUNT] !== 0) scripts.push(command)
     const others = query.limits.filter(({ rule }) => !isExact(rule))
     if (others.length === 0 && query.relation === undefined) {
-      if (scripts.length === 0) return NOTHING_FOUND
-      const replies = await redis.send(scripts, over && { over })
+      const replies = scripts.length > 0 ? await redis.send(scripts, over && { over }) : []
       return factsIn(redis, query, scripts, replies, admission)
     }
     if (query.relation !== undefined && relations === undefined)
@@ -114,12 +108,12 @@ function factsIn(
   query: AdmissionQuery,
   commands: readonly RedisCommand[],
   replies: readonly RedisReply[],
-  admission: AdmissionScript | undefined,
+  admission: AdmissionScript,
 ): AdmissionFacts | Promise<AdmissionFacts> {
   const isUnanswered = commands.some((_, at) => replies[at]?.error !== undefined)
   if (!isUnanswered) return parsedFacts(redis, query, commands.length, replies, replies, admission)
   const sent = commands.map((command, at) => ({
-    script: admission && at === commands.length - 1 ? admission.script : FEED_SCRIPT,
+    script: query.since && at === 0 ? FEED_SCRIPT : admission.script,
     command,
     reply: replies[at],
   }))
@@ -135,11 +129,12 @@ function parsedFacts(
   commands: number,
   all: readonly (RedisReply | undefined)[],
   replies: readonly RedisReply[],
-  admission: AdmissionScript | undefined,
+  admission: AdmissionScript,
 ): AdmissionFacts {
   const { since } = query
-  const facts =
-    admission?.factsOf(readResult(all[commands - 1]), query, Date.now(), redis) ?? NOTHING_FOUND
+  const at = since ? 1 : 0
+  const result = at < commands ? readResult(all[at]) : NOTHING_FOUND
+  const facts = admission.factsOf(result, query, Date.now(), redis)
   if (since === undefined) return facts
   const feed = feedIn(all[0], since)
   // If the feed command was sent again, it may have run after the admission. A change between the
