@@ -10,11 +10,11 @@ import type { Settings } from '../dev/start/settings.ts'
 import { show } from '../dev/start/show.ts'
 import type { Shutdown } from '../dev/start/shutdown.ts'
 import type { Policy, ServeOptions, Server } from '../src/runtimes/node/index.ts'
+import { boundHeap } from './heap-flags.ts'
 import type { Live } from './live/live.ts'
 import { policyReload } from './policy/reload.ts'
 import { policyVersions } from './policy/versions.ts'
 import { policyWatch } from './policy/watch.ts'
-import { keepObjectsYoung } from './young-objects.ts'
 
 export interface NodeProjectOptions {
   /** The folder of the project. */
@@ -43,7 +43,7 @@ export async function serveNodeProject({
   shutdown,
   live,
 }: NodeProjectOptions): Promise<never> {
-  keepObjectsYoung()
+  boundHeap()
   const { signal } = shutdown
   const versions = policyVersions(file, root)
   const current = await versions.load()

@@ -10,6 +10,7 @@ import type {
 import { mistakeOfRuntime } from '../src/runtimes/node/other-runtime.ts'
 import { valuesIn } from './deploy/values.ts'
 import { Failure, findingsOf, REFUSED, USAGE, usage } from './failure.ts'
+import { boundHeap } from './heap-flags.ts'
 import { createLive } from './live/live.ts'
 import { startSession } from './live/session.ts'
 import { createOutput, printFailure } from './output.ts'
@@ -21,7 +22,6 @@ import { requireProject } from './project.ts'
 import { type SwitchingServer, serveInWorker, superviseWorkers } from './serve-workers.ts'
 import { createLog, type Log, logConsole, logStderr } from './server-log.ts'
 import { logUncaught } from './uncaught.ts'
-import { keepObjectsYoung } from './young-objects.ts'
 
 const MINIMUM_NODE = 22
 
@@ -60,7 +60,7 @@ export async function serveOnNode(
   folder: string,
 ): Promise<void> {
   requireNode(process.versions)
-  keepObjectsYoung()
+  boundHeap()
   const root = requireProject(folder)
   if (watch) requireVersions()
   const file = policyFile(config, '--config', folder, root)
