@@ -121,7 +121,12 @@ async function startOnNode(
   } = gatewayVariables(backends, signingKeys)
   const { url, pid, close } = await startServer({
     program: process.execPath,
-    args: ['--max-semi-space-size=16', '--no-allocation-site-pretenuring', entry],
+    args: [
+      '--max-semi-space-size=16',
+      '--no-allocation-site-pretenuring',
+      '--heap-growing-percent=40',
+      entry,
+    ],
     env: {
       ...{ NODE_ENV: 'production', PORT: String(port), ...variables },
       ...{ REDIS_URL: backends.redis.directUrl, REDIS_PREFIX: `pc-${name}:` },

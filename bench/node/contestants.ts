@@ -10,8 +10,12 @@ import type { ProbeId } from './probes.ts'
 /** A limit per subject that is never reached, so that no request is refused during a measurement. */
 export const ROOMY_LIMIT = 1_000_000_000
 
-/** As in the files for self-hosting. */
-const FLAGS = ['--max-semi-space-size=16', '--no-allocation-site-pretenuring']
+/** As the files for self-hosting and `portcullis serve` set them. */
+const FLAGS = [
+  '--max-semi-space-size=16',
+  '--no-allocation-site-pretenuring',
+  '--heap-growing-percent=40',
+]
 
 export interface NodeGateway {
   /** Kebab-case; part of the names of figures. */

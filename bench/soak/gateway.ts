@@ -19,6 +19,7 @@ const COMMANDS: Readonly<Record<SoakRuntime, readonly string[]>> = {
   node: [
     '--max-semi-space-size=16',
     '--no-allocation-site-pretenuring',
+    '--heap-growing-percent=40',
     '--expose-gc',
     NODE_PROCESS,
   ],

@@ -59,9 +59,9 @@ describe('the structure of the source', () => {
     expect(cyclesOf([...edges, ...edgesOf(tools), ...own], (file) => file)).toEqual([])
   })
 
-  test('the benchmarks have at most 13,020 lines', () => {
+  test('the benchmarks have at most 13,080 lines', () => {
     const lines = filesBelow(root, 'bench').map((file) => textOf(file).split('\n').length - 1)
-    expect(lines.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(13_020)
+    expect(lines.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(13_080)
   })
 
   test('a planted cycle between two folders is found, with the imports that close it', () => {
