@@ -239,4 +239,15 @@ export const oauthCases: readonly FieldCase[] = [
       ],
     },
   },
+  {
+    symptom: 'a demand for a stronger login that has two readings, or no value, is ignored',
+    sources: ['own'],
+    expected: 'invalid_request for the client, and no login (OpenID Connect Core section 5.5.1.1)',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/features/authorization-code/code-login-age.test.ts > other claims are ignored, and text that is no claims request is refused',
+      ],
+    },
+  },
 ]

@@ -1,6 +1,7 @@
 /** Parses the parameters of a request to the authorization endpoint (RFC 6749 section 4.1.1). */
 import * as z from 'zod/mini'
 import { oauthRefused } from '../../access/tokens/rejection.ts'
+import { parseStrictJson } from '../../http/strict-json.ts'
 import type { OAuthErrorCode } from '../../problems/reasons.ts'
 import type { OAuthForm } from '../authorization-server/form.ts'
 import { namesIn } from '../authorization-server/scope.ts'
@@ -10,6 +11,8 @@ const MAX_STATE_CHARS = 2_048
 const MAX_RESOURCES = 5
 const MAX_ACR_CHARS = 1_024
 const MAX_CLAIMS_CHARS = 4_096
+/** More than OpenID Connect Core section 5.5 has. */
+const MAX_CLAIMS_DEPTH = 8
 /** base64url SHA-256: a challenge of PKCE, or the thumbprint of a key. */
 const SHA256 = z.string().check(z.regex(/^[\w-]{43}$/))
 
@@ -127,22 +130,25 @@ export function parseAuthorizationRequest(form: OAuthForm): AuthorizationRequest
 /**
  * Returns the accepted values of an `acr` that is requested as an essential claim: the login must have one of
  * them (OpenID Connect Core section 5.5.1.1). Undefined: none is requested so. Throws `Denied`
- * (`invalid_request`) for text that is no request for claims.
+ * (`invalid_request`) for text that is no request for claims, or that has two readings.
  */
 function essentialAcr(text: string | undefined): readonly string[] | undefined {
   if (text === undefined) return undefined
   const { acr } = readClaims(text)?.id_token ?? {}
-  const values = acr?.values ?? (acr?.value === undefined ? [] : [acr.value])
-  if (acr?.essential !== true || values.length === 0) return undefined
-  const isAcr = (value: string) => !value.includes(' ')
-  if (!values.every(isAcr) || !acrValues.safeParse(values.join(' ')).success)
+  if (acr?.essential !== true) return undefined
+  const { value, values = value === undefined ? undefined : [value] } = acr
+  if (values === undefined) return undefined
+  const isAcr = (one: string) => !one.includes(' ')
+  const hasBoth = value !== undefined && acr.values !== undefined
+  // An empty list is no `acr` either.
+  if (hasBoth || !values.every(isAcr) || !acrValues.safeParse(values.join(' ')).success)
     throw oauthRefused('invalid_request', 'authorize_claims')
   return values
 }
 
 function readClaims(text: string) {
   try {
-    return claimsRequest.parse(JSON.parse(text))
+    return claimsRequest.parse(parseStrictJson(text, { maxDepth: MAX_CLAIMS_DEPTH }))
   } catch (cause) {
     throw oauthRefused('invalid_request', 'authorize_claims', { cause })
   }

@@ -161,7 +161,15 @@ describe.each(['Node', 'workerd'] as const)('a demanded login on %s [S81]', (run
       gateway.provider.answer.idToken = { acr: 'pwd' }
       const voluntary = { id_token: { acr: { values: ['phr'] }, email: { essential: true } } }
       expect((await requestOf({ claims: JSON.stringify(voluntary) })).text).toContain('Allow')
-      for (const claims of ['{', '[]', 'null', '"acr"', essential({ values: [1] })])
+      const refused = [
+        ...['{', '[]', 'null', '"acr"', essential({ values: [1] })],
+        // A demand that no login could meet, or that has two readings.
+        ...[essential({ values: [] }), essential({ value: 'mfa', values: [] })],
+        ...[essential({ value: 'mfa', values: ['pwd'] }), essential({ value: '' })],
+        '{"id_token":{"acr":{"essential":true,"value":"mfa"}},"id_token":{}}',
+        '{"id_token":{"acr":{"essential":true,"value":"mfa","essential":false}}}',
+      ]
+      for (const claims of refused)
         expect([claims, answerOf(await requestOf({ claims }))[0]]).toEqual([
           claims,
           'invalid_request',
