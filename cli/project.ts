@@ -1,6 +1,7 @@
 /** Finds the project that a command runs in. */
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { CREATE_COMMAND } from '../dev/start/main-config.ts'
 import { usage } from './failure.ts'
 
 const PACKAGE = 'portcullis'
@@ -28,7 +29,7 @@ export function requireProject(folder: string): string {
   if (root !== undefined) return root
   throw usage(
     `no package.json in ${folder} or above depends on portcullis; ` +
-      'create a project with `npm create portcullis@latest`',
+      `${CREATE_COMMAND} creates a project`,
   )
 }
 

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { parse, TomlError, type TomlTable } from 'smol-toml'
-import { hasPolicy, isNodeFolder } from '../../dev/start/main-config.ts'
+import { CREATE_COMMAND, hasPolicy, isNodeFolder } from '../../dev/start/main-config.ts'
 import { usage } from '../failure.ts'
 
 /** The configuration of the gateway, in the folder of the project. */
@@ -45,7 +45,7 @@ export function readProject(folder: string): Project {
     )
   if (!existsSync(join(folder, GATEWAY_FILE))) {
     throw usage(
-      `${folder} has no ${GATEWAY_FILE}; run this command in the folder of your gateway, or create one with \`npm create portcullis\``,
+      `${folder} has no ${GATEWAY_FILE}; run this command in the folder of your gateway, or create one: ${CREATE_COMMAND}`,
     )
   }
   requireNoApp(folder, 'deploys gateways', DEPLOYS_APPS)

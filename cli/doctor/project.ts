@@ -1,4 +1,5 @@
 /** Checks the files of a project for wrangler. */
+import { CREATE_COMMAND } from '../../dev/start/main-config.ts'
 import {
   type Environment,
   environmentOf,
@@ -47,7 +48,7 @@ export function checkProject(
     return { findings: findingsOf(environment, today), environment }
   } catch (error) {
     if (!(error instanceof Failure)) throw error
-    const remedy = `Correct ${GATEWAY_FILE}, or create a project with \`npm create portcullis@latest\`.`
+    const remedy = `Correct ${GATEWAY_FILE}, or create a project: ${CREATE_COMMAND}.`
     return { findings: [mistake(GATEWAY_FILE, error.message, remedy)], environment: undefined }
   }
 }

@@ -3,6 +3,8 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
 export const MAIN_CONFIG = 'wrangler.toml'
+/** Creates a project. The registry does not have the package yet. */
+export const CREATE_COMMAND = '`npm run create -- DIRECTORY` in a checkout of portcullis'
 export const POLICY_FILE = 'portcullis.config.ts'
 
 /** Reports whether the project in the folder `root` has a Worker. */
@@ -12,7 +14,7 @@ export const isWorkerFolder = (root: string): boolean => existsSync(join(root, M
 export function missingConfig(root: string): string | undefined {
   if (isWorkerFolder(root)) return undefined
   return (
-    `there is no ${MAIN_CONFIG} and no portcullis.config.ts in ${root}; \`npm create portcullis@latest\` ` +
+    `there is no ${MAIN_CONFIG} and no portcullis.config.ts in ${root}; ${CREATE_COMMAND} ` +
     'creates a project, and `portcullis redis` runs a Redis for an app on Node'
   )
 }

@@ -33,7 +33,7 @@ describe('portcullis dev refuses with a helpful message', () => {
     const { code, stdout, stderr } = await runCli(['dev'], { cwd })
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toBe(
-      `portcullis: there is no wrangler.toml and no portcullis.config.ts in ${cwd}; \`npm create portcullis@latest\` creates a project, and \`portcullis redis\` runs a Redis for an app on Node\n`,
+      `portcullis: there is no wrangler.toml and no portcullis.config.ts in ${cwd}; \`npm run create -- DIRECTORY\` in a checkout of portcullis creates a project, and \`portcullis redis\` runs a Redis for an app on Node\n`,
     )
   })
 

@@ -108,7 +108,9 @@ describe('portcullis token sign', () => {
     async (...args) => {
       const { code, stderr } = await runCli(args, { cwd: folder })
       expect(code).toBe(2)
-      expect(stderr).toContain('npm create portcullis@latest')
+      expect(stderr).toContain(
+        '`npm run create -- DIRECTORY` in a checkout of portcullis creates a project',
+      )
     },
   )
 })

@@ -81,6 +81,12 @@ describe('create-portcullis', () => {
       ['--kind', 'middleware', '--origin', 'https://a.example'],
       '--origin is for a gateway: the routes of a middleware',
     ],
+    [
+      'a tarball that does not exist',
+      ['--package', 'no.tgz'],
+      '--package: there is no tarball no.tgz',
+    ],
+    ['a package that is no tarball', ['--package', '.'], '--package: there is no tarball .;'],
     ['an empty directory name', [''], 'the directory must not be empty'],
     ['a directory without letters', ['123'], '123: the last part of the directory is the name'],
     ['a long name', ['a'.repeat(33)], 'must have 1 to 32 letters, digits and hyphens'],
@@ -162,6 +168,17 @@ describe('create-portcullis', () => {
     expect(await readFile(join(path, 'dev.env'), 'utf8')).toContain(
       '\nORIGIN_URL=http://127.0.0.1:4000\n',
     )
+  })
+
+  test('a project with a tarball depends on its own copy, also in its image', async () => {
+    await writeFile(join(folder, 'portcullis-0.1.0.tgz'), 'tarball')
+    const path = await created('--kind', 'node', '--package', 'portcullis-0.1.0.tgz')
+    const { dependencies } = JSON.parse(await readFile(join(path, 'package.json'), 'utf8'))
+    expect(dependencies.portcullis).toBe('file:./portcullis-0.1.0.tgz')
+    expect(await readFile(join(path, 'portcullis-0.1.0.tgz'), 'utf8')).toBe('tarball')
+    const image = await readFile(join(path, 'Dockerfile'), 'utf8')
+    expect(image).toContain('COPY package.json package-lock.json portcullis-0.1.0.tgz ./')
+    expect(await readFile(join(path, 'README.md'), 'utf8')).toContain('names a tarball')
   })
 
   test('writes into a fresh repository', async () => {

@@ -38,8 +38,8 @@ export interface ProjectOptions {
 }
 
 /**
- * Creates a project in the new folder `name` with `npm create`, and installs its packages. The
- * package `portcullis` comes from the tarball.
+ * Creates a project in the new folder `name` as `npm run create` does, and installs its packages. The
+ * package `portcullis` comes from the tarball, of which the project has a copy.
  */
 export async function createProject(
   { folder, portcullis, createPortcullis }: Tarballs,
@@ -50,11 +50,12 @@ export async function createProject(
   const path = join(parent, name)
   await mkdir(parent)
   const create = ['npm', 'exec', '--yes', `--package=${createPortcullis}`, '--'] as const
+  const own = ['--package', portcullis]
   await succeed(
-    runIn(parent, [...create, 'create-portcullis', name, '--yes', ...flags], NPM_SETTINGS),
+    runIn(parent, [...create, 'create-portcullis', name, '--yes', ...own, ...flags], NPM_SETTINGS),
   )
   const omitted = linksTools ? ['--omit=dev'] : []
-  await succeed(runIn(path, ['npm', 'install', portcullis, ...omitted], NPM_SETTINGS))
+  await succeed(runIn(path, ['npm', 'install', ...omitted], NPM_SETTINGS))
   if (linksTools) await linkTools(path)
   let started: Command | undefined
   let url = DOCUMENTED_URL

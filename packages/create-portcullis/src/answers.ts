@@ -1,4 +1,5 @@
 /** The answers from which a project is created, and the rules for each of them. */
+import { statSync } from 'node:fs'
 import { basename } from 'node:path'
 import { withSuggestion } from '../../../src/suggestions/did-you-mean.ts'
 import { usage } from './failure.ts'
@@ -29,6 +30,8 @@ export interface Answers {
   readonly packageManager: PackageManager
   /** Whether a Git repository is created, unless the directory is in one. */
   readonly git: boolean
+  /** A tarball of the package `portcullis`, which is copied into the project. Undefined: the registry has the package. */
+  readonly tarball: string | undefined
 }
 
 /** Short enough for `<name>-audit-dead-letters-<environment>` with Cloudflare's limit of 63. */
@@ -88,6 +91,15 @@ export function issuerOf(text: string): string {
 export function audienceOf(text: string): string {
   if (text === '' || /\s/.test(text)) throw usage('--audience must be a name without spaces')
   return text
+}
+
+/** Returns the path of a tarball of the package. Throws a usage failure if there is no such file. */
+export function tarballOf(path: string): string {
+  if (/\.(?:tgz|tar\.gz)$/.test(path) && statSync(path, { throwIfNoEntry: false })?.isFile())
+    return path
+  throw usage(
+    `--package: there is no tarball ${path}; \`npm run package\` in a checkout writes one`,
+  )
 }
 
 /** Returns the URL of the origin without a trailing slash. */

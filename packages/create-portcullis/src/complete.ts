@@ -9,8 +9,9 @@ const DEFAULT_DIRECTORY = 'my-gateway'
 /** Returns the answers, with defaults for what is missing. Throws a usage failure if an issuer is incomplete. */
 export function complete(flags: Flags, env: NodeJS.ProcessEnv): Answers {
   const { directory = DEFAULT_DIRECTORY, kind = 'gateway', redis = 'local', origin } = flags
-  const { packageManager = runningManager(env), git = true } = flags
-  return { directory, kind, redis, origin, packageManager, git, issuer: issuerIn(flags) }
+  const { packageManager = runningManager(env), git = true, tarball } = flags
+  const issuer = issuerIn(flags)
+  return { directory, kind, redis, origin, packageManager, git, issuer, tarball }
 }
 
 /** Returns the package manager that runs this command, as it names itself: `pnpm/10.1.0 npm/? node/v24.0.0`. */

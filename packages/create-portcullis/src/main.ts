@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** `npm create portcullis@latest`: creates a project that guards an API with Portcullis. */
+/** `npm create portcullis@latest`, or `npm run create` in a checkout: creates a project that guards an API with Portcullis. */
 import { relative } from 'node:path'
 import { outro } from '@clack/prompts'
 import manifest from '../package.json' with { type: 'json' }

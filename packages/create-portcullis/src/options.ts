@@ -14,6 +14,7 @@ import {
   PROVIDER_NAMES,
   REDIS_CHOICES,
   type RedisChoice,
+  tarballOf,
 } from './answers.ts'
 import { usage } from './failure.ts'
 
@@ -49,6 +50,8 @@ Creates a project that guards an API with Portcullis. Without --yes, it asks for
                          use Upstash
   --pm <manager>         npm, pnpm, yarn or bun, for the commands that are printed (default: the one that
                          runs this command)
+  --package <file>       tarball of portcullis, which is copied into the project (default: the registry has
+                         the package); \`npm run create\` in a checkout of Portcullis sets it
   --no-git               create no Git repository
   -y, --yes              use the defaults for what is missing
   --json                 print the result as JSON, errors too; implies --yes
@@ -75,6 +78,7 @@ export interface Flags {
   readonly redis?: RedisChoice
   readonly packageManager?: PackageManager
   readonly git?: boolean
+  readonly tarball?: string
 }
 
 export interface Options {
@@ -104,6 +108,7 @@ export function parseOptions(argv: readonly string[]): Options {
       packageManager: oneOf('pm', values.pm, PACKAGE_MANAGERS),
     }),
     ...(values.git !== undefined && { git: values.git }),
+    ...(values.package !== undefined && { tarball: tarballOf(values.package) }),
     ...(values.redis !== undefined && { redis: oneOf('redis', values.redis, REDIS_CHOICES) }),
   }
   checkTogether(flags)
@@ -125,6 +130,7 @@ function parsed(argv: readonly string[]) {
         redis: { type: 'string' },
         pm: { type: 'string' },
         git: { type: 'boolean' },
+        package: { type: 'string' },
         yes: { type: 'boolean', short: 'y' },
         json: { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },

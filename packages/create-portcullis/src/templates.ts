@@ -1,6 +1,14 @@
 /** Writes the files of a project. */
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Answers, type Kind, nameOf } from './answers.ts'
@@ -12,6 +20,7 @@ const OF_EVERY_GATEWAY = /^(?:portcullis\.config\.ts|test\/.*)$/
 const TEMPLATES = join(dirname(fileURLToPath(import.meta.url)), '..', 'templates')
 /** npm removes a file with the real name from a package. */
 const IGNORE_FILE = 'gitignore'
+const PACKAGE = 'portcullis'
 /** The name in the templates. */
 const NAME = 'my-gateway'
 const ORIGIN_LINE = '# ORIGIN_URL = "https://origin.example.com"'
@@ -23,6 +32,8 @@ const ISSUERS_LINE = "# ISSUERS = '[]'"
 const ISSUERS_VARIABLE = "# ISSUERS='[]'"
 /** Of a gateway on Node: in development, and in production. */
 const VARIABLE_FILES = ['dev.env', '.env.example']
+/** Of the Dockerfile: what `npm ci` needs. */
+const IMAGE_LINE = 'COPY package.json package-lock.json ./'
 const EMBEDDED_REDIS = 'js-redis-server'
 const OWNER_ONLY = 0o600
 /** The names that an existing directory may contain. */
@@ -53,10 +64,13 @@ export function writeProject(answers: Answers, cwd: string, env: NodeJS.ProcessE
   change(files, 'wrangler.toml', (text) => configuration(text, answers))
   for (const path of VARIABLE_FILES) change(files, path, (text) => variables(text, answers))
   change(files, 'README.md', (text) => readme(text, answers))
+  const tarball = answers.tarball === undefined ? undefined : resolve(cwd, answers.tarball)
+  if (tarball !== undefined) useTarball(files, basename(tarball))
   const credentials = upstashCredentials(answers, env)
   if (credentials !== undefined) files.set('.dev.vars', credentials)
   try {
     for (const [path, text] of files) write(join(directory, path), text)
+    if (tarball !== undefined) copyFileSync(tarball, join(directory, basename(tarball)))
   } catch (error) {
     const { code, path = directory } = error as NodeJS.ErrnoException
     throw new Failure(FAILED, 'not_written', `${path} cannot be written (${code})`)
@@ -64,7 +78,7 @@ export function writeProject(answers: Answers, cwd: string, env: NodeJS.ProcessE
   return {
     directory,
     name,
-    files: [...files.keys()].sort(),
+    files: [...files.keys(), ...(tarball === undefined ? [] : [basename(tarball)])].sort(),
     git: answers.git && initialize(directory),
   }
 }
@@ -126,6 +140,18 @@ function manifest(text: string, { redis, kind, origin }: Answers): string {
   return `${JSON.stringify(parsed, undefined, 2)}\n`
 }
 
+/** Makes the project depend on a tarball in its own folder. */
+function useTarball(files: Map<string, string>, file: string): void {
+  change(files, 'package.json', (text) => {
+    const parsed = JSON.parse(text) as { dependencies: Record<string, string> }
+    parsed.dependencies[PACKAGE] = `file:./${file}`
+    return `${JSON.stringify(parsed, undefined, 2)}\n`
+  })
+  change(files, 'Dockerfile', (text) =>
+    replaceOnce(text, IMAGE_LINE, `COPY package.json package-lock.json ${file} ./`),
+  )
+}
+
 function configuration(text: string, { origin, issuer }: Answers): string {
   const withOrigin =
     origin === undefined
@@ -151,10 +177,11 @@ function issuersOf(issuer: Issuer, indent?: number): string {
 }
 
 /** Removes the sections of the README that do not apply, and the marks around the others. */
-function readme(text: string, { issuer, redis }: Answers): string {
+function readme(text: string, { issuer, redis, tarball }: Answers): string {
   const shown = [
     issuer === undefined ? 'no-issuer' : 'issuer',
     redis === 'upstash' ? 'upstash' : 'local',
+    tarball === undefined ? 'registry' : 'tarball',
   ]
   return text
     .replace(
