@@ -70,16 +70,6 @@ export class Failure extends Error {
   }
 }
 
-/**
- * Creates the failure for a policy with mistakes: one finding for each. `error` is the `Misconfigured` of
- * the project's own copy of the package.
- */
-export function invalidPolicy(exitCode: ExitCode, file: string, error: Error): Failure {
-  return new Failure(exitCode, 'misconfigured', `${file}: the policy is not valid`, {
-    findings: findingsOf(error),
-  })
-}
-
 /** Returns the mistakes of a `Misconfigured`, also of another copy of the package. */
 export function mistakesOf(error: Error): readonly Mistake[] {
   const { found } = error as Partial<Misconfigured>

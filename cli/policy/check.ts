@@ -10,6 +10,7 @@ import { requireProject } from '../project.ts'
 import { counted, type Style, visible } from '../text.ts'
 import type { Finding, PlacedFinding, Severity } from './finding.ts'
 import { ignoresIn } from './ignores.ts'
+import { nearText } from './invalid.ts'
 import { lint, RULES } from './lints.ts'
 import { loadPolicy, policyFile } from './load.ts'
 import { findingsOf } from './mistakes.ts'
@@ -139,8 +140,7 @@ const PAINTS = { error: 'red', warning: 'yellow', info: 'cyan' } as const
 function lineOf(finding: PlacedFinding, folder: string, { colors }: Style): string {
   const { severity, rule, message, suggestion, place } = finding
   const at = `${relative(folder, place.file)}:${place.line}:${place.column}`
-  const near = place.isExact ? '' : ' (nearest known place: code creates this part)'
   const remedy = suggestion === undefined ? '' : `\n    ${visible(suggestion)}`
   const label = colors[PAINTS[severity]](severity)
-  return `${colors.bold(visible(at))} ${label} ${rule}${near}\n    ${visible(message)}${remedy}`
+  return `${colors.bold(visible(at))} ${label} ${rule}${nearText(place.isExact)}\n    ${visible(message)}${remedy}`
 }

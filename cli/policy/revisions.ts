@@ -1,5 +1,5 @@
 /** Loads policies from files, and from revisions of a Git repository. */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import {
   existsSync,
   mkdirSync,
@@ -13,7 +13,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import type { Policy } from '../../src/policy/policy.ts'
 import { requirePolicy } from '../../src/policy/policy.ts'
-import { invalidPolicy, REFUSED, usage } from '../failure.ts'
+import { REFUSED, usage } from '../failure.ts'
+import { invalidPolicy } from './invalid.ts'
 import { loadPolicy, policyFile } from './load.ts'
 
 /** An archive of a repository is this large at most. */
@@ -54,15 +55,23 @@ export function openRevisions(folder: string, root: string): Revisions {
     }
   }
 
+  /** Returns the commit of a revision. Throws a usage failure if there is none. */
+  function commitOf(revision: string): string {
+    const verify = ['rev-parse', '--verify', '--end-of-options', `${revision}^{commit}`] as const
+    if (succeeds(...verify)) return git(...verify)
+    if (succeeds('rev-parse', '--verify', 'HEAD'))
+      throw usage(
+        `there is no revision ${revision} in this Git repository; \`git branch -a\` and \`git tag\` list the names`,
+      )
+    throw usage('this Git repository has no commits yet, so there is no revision to compare with')
+  }
+
+  const succeeds = (...args: readonly string[]): boolean =>
+    spawnSync('git', args, { cwd: folder, stdio: 'ignore' }).status === 0
+
   /** Returns the folder with the files of a revision. */
   function unpack(revision: string, top: string): string {
-    const commit = git(
-      'rev-parse',
-      '--verify',
-      '--quiet',
-      '--end-of-options',
-      `${revision}^{commit}`,
-    )
+    const commit = commitOf(revision)
     const known = unpacked.get(commit)
     if (known !== undefined) return known
     const target = realpathSync(mkdtempSync(join(tmpdir(), 'portcullis-revision-')))
@@ -83,31 +92,43 @@ export function openRevisions(folder: string, root: string): Revisions {
     return target
   }
 
-  async function loadChecked(file: string, shown: string): Promise<Policy> {
+  /** `nameOf` names the files of the policy in messages. */
+  async function loadChecked(
+    file: string,
+    shown: string,
+    nameOf: (path: string) => string,
+  ): Promise<Policy> {
     try {
       const policy = await loadPolicy(file, root)
       requirePolicy(policy)
       return policy
     } catch (error) {
       if (!(error instanceof Error) || error.name !== 'Misconfigured') throw error
-      throw invalidPolicy(REFUSED, shown, error)
+      throw invalidPolicy(REFUSED, shown, error, { path: file, nameOf })
     }
   }
 
   async function loadFrom(revision: string, path: string): Promise<Policy> {
     const top = realpathSync(git('rev-parse', '--show-toplevel'))
     const from = path.startsWith('.') ? realpathSync(folder) : top
-    const file = join(unpack(revision, top), relative(top, resolve(from, path)))
+    const target = unpack(revision, top)
+    const file = join(target, relative(top, resolve(from, path)))
     if (!statSync(file, { throwIfNoEntry: false })?.isFile())
       throw usage(`${revision} has no file ${path}`)
-    return await loadChecked(file, `${revision}:${path}`)
+    return await loadChecked(
+      file,
+      `${revision}:${path}`,
+      (read) => `${revision}:${relative(target, read)}`,
+    )
   }
 
   return {
     async load(spec, option = 'policy diff') {
       const [, revision, path] = /^([^:]+):(.+)$/s.exec(spec) ?? []
       if (revision === undefined || path === undefined || existsSync(resolve(folder, spec)))
-        return await loadChecked(policyFile(spec, option, folder, root), spec)
+        return await loadChecked(policyFile(spec, option, folder, root), spec, (read) =>
+          relative(folder, read),
+        )
       return await loadFrom(revision, path)
     },
     async loadAt(revision, file) {

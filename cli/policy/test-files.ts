@@ -2,7 +2,8 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { PolicyTestTable } from '../../src/testing/index.ts'
-import { invalidPolicy, REFUSED, usage } from '../failure.ts'
+import { REFUSED, usage } from '../failure.ts'
+import { invalidPolicy } from './invalid.ts'
 import { defaultExport } from './load.ts'
 
 /** Test runners do not collect these names, so that a table is imported by a test, or run here. */

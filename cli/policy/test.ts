@@ -6,11 +6,12 @@ import type {
   PolicyTestReport,
   PolicyTestTable,
 } from '../../src/testing/index.ts'
-import { invalidPolicy, REFUSED, USAGE, usage } from '../failure.ts'
+import { REFUSED, USAGE, usage } from '../failure.ts'
 import { createOutput } from '../output.ts'
 import { requireProject } from '../project.ts'
 import { counted, type Style, table, visible } from '../text.ts'
 import { type Coverage, coverageOf, type Reached } from './coverage.ts'
+import { invalidPolicy } from './invalid.ts'
 import { projectModule } from './load.ts'
 import { type Place, readTable } from './source.ts'
 import { loadTable, testFiles } from './test-files.ts'

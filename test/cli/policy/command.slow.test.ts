@@ -282,7 +282,7 @@ describe('policy matrix', () => {
     const { code, stderr } = await run('matrix', wrong)
     expect([code, stderr]).toEqual([
       1,
-      expect.stringMatching(/is not valid\n {2}- .*unknown limit none\n$/),
+      expect.stringMatching(/is not valid\n {2}- .*unknown limit none; define it: limits\.none\n$/),
     ])
   })
 })
@@ -341,14 +341,47 @@ describe('policy diff', () => {
   })
 
   test.each([
-    [['--rev', 'no-such-revision'], 'git: '],
-    [['--rev', '--output=x'], 'git: '],
+    [['--rev', 'no-such-revision'], 'there is no revision no-such-revision in this Git repository'],
+    [['--rev', '--output=x'], 'there is no revision --output=x in this Git repository'],
     [['HEAD:absent.ts', 'portcullis.config.ts'], 'HEAD has no file absent.ts'],
     [['portcullis.config.ts'], 'name two policies'],
   ])('%j is a wrong usage', async (args, text) => {
     expect(await run('diff', ...args)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining(text),
+    })
+  })
+
+  test('a mistake has the place, the text and the suggestion of policy check, in a revision too', async () => {
+    const file = 'mistaken.ts'
+    write(file, POLICY.replace("['standard']", "['standrd']"))
+    const { stdout } = await run('check', file)
+    const [at = '', text = '', remedy = ''] = stdout.split(/(?: error .*)?\n\s*/)
+    expect([at, remedy]).toEqual([
+      expect.stringMatching(/^mistaken\.ts:\d+:\d+$/),
+      expect.any(String),
+    ])
+    expect(remedy).toBe('did you mean "standard"?')
+    const { code, stderr } = await run('diff', 'portcullis.config.ts', file)
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`  - ${at}: ${text}; ${remedy}\n`)])
+    git('checkout', '-q', '-b', 'mistaken')
+    git('add', '-f', file)
+    git('commit', '-q', '-m', 'second')
+    git('checkout', '-q', 'main')
+    const old = await run('diff', `mistaken:${file}`, 'portcullis.config.ts')
+    expect([old.code, old.stderr]).toEqual([
+      1,
+      expect.stringContaining(`  - mistaken:${at}: ${text}`),
+    ])
+  })
+
+  test('a repository without commits is named as the cause', async () => {
+    const empty = join(folder, 'empty')
+    execFileSync('git', ['init', '-q', empty])
+    const env = { TMPDIR: temporary, GIT_DIR: join(empty, '.git') }
+    expect(await runCli(['policy', 'diff', '--rev', 'main'], { cwd: folder, env })).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('this Git repository has no commits yet'),
     })
   })
 
