@@ -39,6 +39,12 @@ const LATER = new Set([
   'erasure',
   ...GROUPS.flatMap(({ salt, commitment }) => [salt, commitment]),
 ])
+/** There is one chain, and one format of rows with commitments. */
+const PARTITION = '0'
+const VERSION = 2
+/** SHA-256 and salts in base64url. A text of another form could present two commitments as one. */
+const FORM = /^[\w-]{43}$/
+const hasForm = (value: unknown): boolean => typeof value === 'string' && FORM.test(value)
 const HASHES = new Set(['hash', 'previous_hash'])
 /** Columns that the hash of the second format covers by a commitment, or does not cover. */
 const COMMITTED = new Set([
@@ -84,13 +90,18 @@ export function stateOf(row: StoredRow): RowState {
   const isFirstFormat = isOfFirstFormat(row)
   const erasedGroups = GROUPS.filter((group) => isErased(row, group))
   const isMarked = typeof row.erasure === 'string'
+  if (row.partition !== PARTITION || !(isFirstFormat || row.v === VERSION)) return 'changed'
   if (isFirstFormat && isMarked) {
     const isCommitted = GROUPS.some(({ commitment }) => (row[commitment] ?? null) !== null)
     return erasedGroups.length > 0 && !isCommitted ? 'erased' : 'changed'
   }
   if (hashOf(row) !== row.hash) return 'changed'
   if (isFirstFormat) return 'whole'
-  const isGood = GROUPS.every((group) => erasedGroups.includes(group) || isCommitted(row, group))
+  const isGood = GROUPS.every((group) =>
+    erasedGroups.includes(group)
+      ? (row[group.commitment] ?? null) === null || hasForm(row[group.commitment])
+      : isCommitted(row, group),
+  )
   // A group without a commitment never had values, so nothing can have been erased from it.
   const isTaken = erasedGroups.some(({ commitment }) => row[commitment] !== null)
   if (!isGood || isTaken !== isMarked) return 'changed'
@@ -110,7 +121,7 @@ const isErased = (row: StoredRow, { salt, erased }: (typeof GROUPS)[number]): bo
 
 function isCommitted(row: StoredRow, { salt, commitment, erased }: (typeof GROUPS)[number]) {
   const values = canonical(row, (name, value) => value !== null && Object.hasOwn(erased, name))
-  return row[salt] !== null && digest(`${row[salt]}\n${values}`) === row[commitment]
+  return hasForm(row[salt]) && digest(`${row[salt]}\n${values}`) === row[commitment]
 }
 
 /** Reports whether the row's hash is correct for position `seq`. */
@@ -143,24 +154,28 @@ interface ErasedValues {
 const FIELDS_OF_LINE = new Set([3, 5])
 
 function erasedValues(values: string): ErasedValues {
-  const { commitment, erasure, ...others } = JSON.parse(values) as Record<string, unknown>
+  const { commitment, erasure } = JSON.parse(values) as Record<string, unknown>
   const isValid = typeof commitment === 'string' && typeof erasure === 'string'
-  if (!isValid || Object.keys(others).length > 0) throw new Error('no commitment')
+  if (!isValid || !hasForm(commitment)) throw new Error('no commitment')
+  // The gateway writes it so, without another or a repeated member.
+  if (JSON.stringify({ commitment, erasure }) !== values) throw new Error('other members')
   return { commitment, erasure }
 }
 
 function coveredBy(line: string): string {
   const fields = line.split('\t')
   if (!FIELDS_OF_LINE.has(fields.length)) throw new Error('a line has other fields')
+  if (line.includes('\n')) throw new Error('a line has a line feed')
   const covered = [fields[0]]
   for (let at = 1; at < fields.length; at += 2) {
     const [salt = '', values = ''] = fields.slice(at, at + 2)
+    if (salt !== '' && !hasForm(salt)) throw new Error('a line has another salt')
     covered.push(salt === '' ? erasedValues(values).commitment : digest(`${salt}\n${values}`))
   }
   return covered.join('\t')
 }
 
-/** Reports whether the hash of a block is that of its place and its events. */
+/** Reports whether the events of a block have the right form, and its hash is that of its place and its events. */
 export function isWholeBlock(block: StoredBlock): boolean {
   const { first_seq, last_seq, previous_hash, hash, lines } = block
   if (lines.length !== last_seq - first_seq + 1) return false

@@ -121,7 +121,10 @@ const entrySchema = z.strictObject({ seq: z.number(), text: z.string() })
 
 function lineOf(line: string): ExportLine {
   try {
-    const { event, checkpoint, block, entry } = JSON.parse(line) as Record<string, unknown>
+    const value = JSON.parse(line) as Record<string, unknown>
+    // The gateway writes it so. Otherwise a repeated member could show another value to another reader.
+    if (JSON.stringify(value) !== line || Object.keys(value).length !== 1) return {}
+    const { event, checkpoint, block, entry } = value
     if (isRow(event)) return { event }
     if (isRow(checkpoint)) return { checkpoint }
     if (block !== undefined) return { block: blockSchema.parse(block) }

@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 GENESIS = "A" * 43
+FORM = re.compile(r"[A-Za-z0-9_-]{43}")  # of commitments and salts
 CALLER = ("issuer subject client tenant token_id_hash api_key grants fields request_id trace_id address").split()
 GROUPS = [(CALLER, "salt", "commitment"), (["change"], "change_salt", "change_commitment")]
 AFTER_ERASURE = {"request_id": "", "trace_id": "", "address": "erased"}
@@ -31,6 +32,24 @@ def digest(text):
 
 def decoded(text):
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def has_form(value):
+    return isinstance(value, str) and FORM.fullmatch(value) is not None
+
+
+def members(pairs):
+    if len(dict(pairs)) != len(pairs):
+        raise ValueError("a member is repeated")
+    return dict(pairs)
+
+
+def no_fraction(text):
+    raise ValueError(f"a number that is no integer: {text}")
+
+
+def json_in(text):
+    return json.loads(text, object_pairs_hook=members, parse_float=no_fraction)
 
 
 def json_of(value):
@@ -57,6 +76,8 @@ class Chain:
         self.block, self.texts = None, []
         self.is_later = False  # a row with v 2, or a block, was read
         self.unproven = None  # an erased row of the first format without a successor that is whole
+        self.old_erased = []  # erased rows of the first format
+        self.signed = []  # the seq of each checkpoint with a valid signature
         self.erased, self.begun, self.done = {}, set(), {}
 
     def must(self, is_right, seq, what):
@@ -104,6 +125,8 @@ class Chain:
     def row(self, row):
         seq = row["seq"]
         self.events += 1
+        self.must(row.get("partition") == "0", seq, "its partition")
+        is_proven = True
         if row.get("v") == 2:
             self.begin_later(seq)
             self.row_with_commitments(row)
@@ -112,6 +135,8 @@ class Chain:
             self.must(not self.is_later, seq, "a row of the first format after later ones")
             if row.get("erasure") is not None:
                 self.unproven = seq
+                self.old_erased.append(seq)
+                is_proven = False
                 self.erased.setdefault(row["erasure"], []).append(seq)
             else:
                 self.unproven = None
@@ -121,7 +146,7 @@ class Chain:
                     if name not in ("hash", "previous_hash") and not (name in LATER_COLUMNS and value is None)
                 }
                 self.must(digest(row["previous_hash"] + "\n" + canonical(covered)) == row["hash"], seq, "its hash")
-        if row.get("change") is not None:
+        if row.get("change") is not None and is_proven:
             self.explain(row["change"], row["reason"])
         self.ends(seq, row["hash"])
 
@@ -132,10 +157,13 @@ class Chain:
             personal.update(columns)
             given = {name: row[name] for name in columns if row.get(name) is not None}
             if row.get(salt) is not None:
+                self.must(has_form(row[salt]), seq, f"the form of its {salt}")
                 wanted = digest(row[salt] + "\n" + canonical(given))
                 self.must(row.get(commitment) == wanted, seq, f"its {commitment}")
                 continue
-            is_erased = is_erased or row.get(commitment) is not None
+            if row.get(commitment) is not None:
+                is_erased = True
+                self.must(has_form(row[commitment]), seq, f"the form of its {commitment}")
             empty = {name: AFTER_ERASURE[name] for name in columns if name in AFTER_ERASURE}
             self.must(given == empty, seq, f"values without {salt}")
         self.must(is_erased == (row.get("erasure") is not None), seq, "its erasure")
@@ -165,23 +193,28 @@ class Chain:
     def covered(self, seq, text):
         fields = text.split("\t")
         self.must(len(fields) in (3, 5), seq, "the number of its fields")
+        self.must("\n" not in text, seq, "a line feed in its text")
         parts, erasures = fields[:1], set()
         for salt, field in zip(fields[1::2], fields[2::2]):
             if salt != "":
+                self.must(has_form(salt), seq, "the form of a salt")
                 parts.append(digest(salt + "\n" + field))
                 continue
-            left = json.loads(field)
+            left = json_in(field)
             self.must(set(left) == {"commitment", "erasure"}, seq, "the members of an erased part")
-            parts.append(left.get("commitment", ""))
-            erasures.add(left.get("erasure"))
+            # Without this, a commitment could be two of them with a tab between.
+            self.must(has_form(left.get("commitment")), seq, "the form of a commitment")
+            self.must(isinstance(left.get("erasure"), str), seq, "the id of an erasure")
+            parts.append(str(left.get("commitment")))
+            erasures.add(str(left.get("erasure")))
         for erasure in erasures:
             self.erased.setdefault(erasure, []).append(seq)
         if len(fields) == 5 and fields[3] != "":
-            self.explain(fields[4], json.loads(fields[0])["reason"])
+            self.explain(fields[4], json_in(fields[0])["reason"])
         return "\t".join(parts)
 
     def explain(self, change, reason):
-        change = json.loads(change)
+        change = json_in(change)
         if change.get("action") == "audit.erasure-begun":
             self.begun.add(change["target"])
         count = re.fullmatch(r"audit_erased:(\d+)", reason)
@@ -208,11 +241,25 @@ class Chain:
         for checkpoint in self.checkpoints:
             if checkpoint["signature"] is not None:
                 is_signed = True
-                self.must(is_valid(checkpoint, keys), checkpoint["seq"], "the signature of the checkpoint")
+                is_right = is_valid(checkpoint, keys)
+                self.must(is_right, checkpoint["seq"], "the signature of the checkpoint")
+                if is_right:
+                    self.signed.append(checkpoint["seq"])
             else:
                 is_allowed = checkpoint["kind"] != "pruned" and not is_signed
                 self.must(is_allowed, checkpoint["seq"], "the checkpoint is not signed")
         self.must(is_signed, None, "no checkpoint is signed")
+
+    def not_proven(self):
+        """Returns ranges up to an erased row of the first format, from the signed checkpoint before it."""
+        ranges = {}
+        for seq in self.old_erased:
+            before = [one for one in self.signed if self.first <= one < seq]
+            ranges[max(before, default=self.first - 1) + 1] = seq
+        return ranges.items()
+
+    def unrecorded(self):
+        return sum(len(seqs) for erasure, seqs in self.erased.items() if erasure not in self.begun.union(self.done))
 
 
 def is_valid(checkpoint, keys):
@@ -222,10 +269,12 @@ def is_valid(checkpoint, keys):
     from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
     header_text, payload, signature_text = checkpoint["signature"].split(".")
-    header = json.loads(decoded(header_text))
+    header = json_in(decoded(header_text))
     key = keys.get(header.get("kid"))
     stated = {name: checkpoint[name] for name in ("partition", "seq", "kind", "hash", "time_ms")}
     if key is None or header.get("typ") != "portcullis-checkpoint+jws":
+        return False
+    if key.get("alg", header.get("alg")) != header.get("alg"):
         return False
     if decoded(payload).decode() != canonical(stated):
         return False
@@ -260,7 +309,7 @@ def main(arguments):
     for file in sorted(files, key=lambda one: one.name):
         for line in file.read_bytes().decode().split("\n"):
             if line != "":
-                ((member, value),) = json.loads(line).items()
+                ((member, value),) = json_in(line).items()
                 chain.line(member, value)
     chain.end(keys)
     chain.must(chain.events > 0, None, "there are no events")
@@ -268,6 +317,12 @@ def main(arguments):
     for seq, what in chain.findings:
         print(f"finding at {seq}: {what}")
     print(f"{chain.events} events from {chain.first} to {chain.last}, {erased} erased, last hash {chain.hash}")
+    if chain.unrecorded() > 0:
+        print(f"{chain.unrecorded()} of them by erasures that are not in these files")
+    for first, last in chain.not_proven():
+        print(f"not proven: rows {first} to {last}, because row {last} is an erased one of the first format")
+    if keys is not None:
+        print(f"signed up to {max(chain.signed, default=0)}: later events could be changed by whoever writes the files")
     return 1 if chain.findings else 0
 
 

@@ -29,6 +29,34 @@ export function lineOf(event: AuditEvent): string {
   return line.join(SEPARATOR)
 }
 
+const FORM = /^[\w-]{43}$/
+
+/**
+ * Reports whether a line has the form in which gateways and erasures write it. The hash of a block proves its lines
+ * only then: a commitment with a tab could present two commitments as one.
+ */
+export function isLine(line: string): boolean {
+  const fields = line.split(SEPARATOR)
+  if (line.includes('\n') || (fields.length !== 3 && fields.length !== 5)) return false
+  return Object.values(SALT_AT).every((at) => {
+    const [salt, values] = [fields[at], fields[at + 1]]
+    if (salt === undefined || values === undefined) return true
+    return salt === '' ? isErasedPart(values) : FORM.test(salt)
+  })
+}
+
+function isErasedPart(values: string): boolean {
+  try {
+    const { commitment, erasure } = JSON.parse(values) as Record<string, unknown>
+    const isForm = typeof commitment === 'string' && FORM.test(commitment)
+    // So no member is repeated.
+    const isWritten = JSON.stringify({ commitment, erasure }) === values
+    return isForm && isWritten && typeof erasure === 'string'
+  } catch {
+    return false
+  }
+}
+
 /** Returns what the hash of a block covers of a line: the public part and a commitment for each other. */
 export async function coveredBy(line: string, digest: Digest = sha256): Promise<string> {
   const fields = line.split(SEPARATOR)

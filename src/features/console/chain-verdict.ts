@@ -1,5 +1,6 @@
 /** Verifies a part of the chain of the audit trail, for its page. Pure: no I/O. */
 import { hashOfBlock } from '../../audit/blocks/block.ts'
+import { isLine } from '../../audit/blocks/line.ts'
 import { GENESIS } from '../../audit/chain.ts'
 import { faultOfEnd, faultOfGap } from '../../audit/chain-ends.ts'
 import type { ChainPart } from '../../audit/chain-export.ts'
@@ -116,6 +117,7 @@ function linksOf({ rows, blocks }: ChainPart): readonly Link[] {
       ...{ previous: block.previous_hash, hash: block.hash },
       isWhole: async () =>
         block.last_seq === block.first_seq + block.lines.length - 1 &&
+        block.lines.every(isLine) &&
         block.hash === (await hashOfBlock(block)),
     })),
   ]
