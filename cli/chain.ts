@@ -43,6 +43,8 @@ export interface ChainRows {
    */
   last(): { readonly seq: number; readonly hash: unknown }
   gaps(): readonly Gap[]
+  /** Returns the `seq` of erased rows of the first format, in order. Their hash cannot be computed. */
+  withoutProof(): readonly number[]
   /** Returns all findings that follow from the rows alone. Call it after the last row. */
   findings(): readonly ChainFinding[]
 }
@@ -69,6 +71,7 @@ export function createChainRows(): ChainRows {
    * Erased rows of the first format that are not yet followed by a whole row of the same format.
    */
   let unproven: StoredRow[] = []
+  const withoutProof: number[] = []
 
   function row(row: StoredRow): RowState {
     const seq = Number(row.seq)
@@ -79,8 +82,10 @@ export function createChainRows(): ChainRows {
     const isOlder = isOfFirstFormat(row)
     const state = isOlder && seenCommitments ? 'changed' : stateOf(row)
     seenCommitments ||= !isOlder
-    if (isOlder && state === 'erased') unproven.push(row)
-    else if (isOlder && state === 'whole') unproven = []
+    if (isOlder && state === 'erased') {
+      unproven.push(row)
+      withoutProof.push(seq)
+    } else if (isOlder && state === 'whole') unproven = []
     const whole = state !== 'changed' && seq !== lastSeq
     if (!whole) broken.push(row)
     else if (link !== undefined && row.previous_hash !== link) {
@@ -124,6 +129,7 @@ export function createChainRows(): ChainRows {
     block,
     last: () => ({ seq: lastSeq, hash: link }),
     gaps: () => gaps,
+    withoutProof: () => withoutProof,
     findings: () => [
       ...replaced.map(
         (seq): ChainFinding => ({

@@ -16,6 +16,8 @@ export interface Checkpoints {
   counts(): { readonly checkpoints: number; readonly signed: number }
   /** Returns the `seq` of the last row that a valid signature covers, or 0. */
   sealed(): number
+  /** Returns the `seq` of each checkpoint with a valid signature, in order. */
+  signed(): readonly number[]
   /** Returns all findings. Call it after the last checkpoint. */
   findings(): readonly ChainFinding[]
 }
@@ -50,7 +52,8 @@ export function createCheckpoints(keys: JSONWebKeySet | undefined): Checkpoints 
   const findings: ChainFinding[] = []
   const orphans: number[] = []
   let pruned: { seq: number; hash: unknown } | undefined
-  let [checkpoints, signed, sealed] = [0, 0, 0]
+  const signed: number[] = []
+  let checkpoints = 0
 
   const complain = (seq: number, detail: string) =>
     void findings.push({ kind: 'checkpoint', seq, detail })
@@ -72,13 +75,12 @@ export function createCheckpoints(keys: JSONWebKeySet | undefined): Checkpoints 
       const isPruned = checkpoint.kind === 'pruned'
       checkpoints += 1
       if (await isSigned(checkpoint)) {
-        signed += 1
-        sealed = Math.max(sealed, seq)
+        signed.push(seq)
       } else if (keys !== undefined) {
         if (checkpoint.signature !== null) complain(seq, 'its signature is not valid')
         // A chain can be older than its first key, but once signing starts, every checkpoint must
         // be signed.
-        else if (isPruned || signed > 0) complain(seq, 'it is not signed')
+        else if (isPruned || signed.length > 0) complain(seq, 'it is not signed')
       }
       if (isPruned) pruned = { seq, hash: checkpoint.hash }
       if (hash === undefined) {
@@ -87,10 +89,11 @@ export function createCheckpoints(keys: JSONWebKeySet | undefined): Checkpoints 
     },
     pruned: () => pruned,
     orphans: () => orphans,
-    counts: () => ({ checkpoints, signed }),
-    sealed: () => sealed,
+    counts: () => ({ checkpoints, signed: signed.length }),
+    sealed: () => signed.reduce((most, seq) => Math.max(most, seq), 0),
+    signed: () => signed,
     findings: () =>
-      keys !== undefined && signed === 0
+      keys !== undefined && signed.length === 0
         ? [
             ...findings,
             { kind: 'checkpoint', seq: 0, detail: 'no checkpoint is signed with these keys' },

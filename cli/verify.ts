@@ -42,7 +42,18 @@ export interface Verdict {
   readonly erased: number
   /** How many of them belong to an erasure that the verified rows do not record. */
   readonly unexplained: number
+  /**
+   * Rows of the first format that hashes do not prove: from the row after a signed checkpoint, or the first one, to an
+   * erased row.
+   */
+  readonly unproven: readonly Range[]
   readonly findings: readonly ChainFinding[]
+}
+
+/** Rows from a `seq` to another one. */
+interface Range {
+  readonly from: number
+  readonly to: number
 }
 
 /** The extent of a chain that is read from files. */
@@ -123,8 +134,26 @@ export async function verifyChain(
     sealed: keys === undefined ? null : checkpoints.sealed(),
     unchained,
     ...erasures.counts(),
+    unproven: unprovenRows(rows.withoutProof(), checkpoints.signed(), first ?? 1),
     findings,
   }
+}
+
+/**
+ * Nothing proves the `previous_hash` of an erased row of the first format. So rows before it can be replaced, up to
+ * the last one that a signature covers.
+ */
+function unprovenRows(
+  erased: readonly number[],
+  signed: readonly number[],
+  first: number,
+): readonly Range[] {
+  const ranges = new Map<number, number>()
+  for (const to of erased) {
+    const before = signed.findLast((seq) => seq < to) ?? 0
+    ranges.set(Math.max(before + 1, first), to)
+  }
+  return [...ranges].map(([from, to]) => ({ from, to }))
 }
 
 /** Compares what searches read of a block with its events. */

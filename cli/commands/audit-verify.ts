@@ -68,7 +68,7 @@ async function keysOf(file: string) {
 
 function textOf(verdict: Verdict, style: Style): string {
   const { events, first, last, checkpoints, signed, sealed, findings } = verdict
-  const { unchained, erased, unexplained } = verdict
+  const { unchained, erased, unexplained, unproven } = verdict
   const signatures =
     signed === null ? 'signatures not checked (--jwks)' : `${signed} signed, up to row ${sealed}`
   const elsewhere =
@@ -79,6 +79,10 @@ function textOf(verdict: Verdict, style: Style): string {
       : `${counted(events, 'event')}, rows ${first} to ${last}`,
     `${counted(checkpoints, 'checkpoint')}, ${signatures}`,
     ...(erased === 0 ? [] : [`${counted(erased, 'row')} erased${elsewhere}`]),
+    ...unproven.map(
+      ({ from, to }) =>
+        `rows ${from} to ${to} are not proven, because row ${to} is an erased one of the first format`,
+    ),
     ...(unchained === 0 ? [] : [`${counted(unchained, 'row')} outside of the chain, not verified`]),
     ...(verdict.hash === null ? [] : [`the last hash is ${line(verdict, ['hash'])}`]),
   ]

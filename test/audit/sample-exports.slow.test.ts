@@ -8,6 +8,14 @@ import { publicKeysIn } from '../../cli/checkpoints.ts'
 import { readExports } from '../../cli/exports.ts'
 import { verifyChain } from '../../cli/verify.ts'
 import { ROOT } from '../harness/process.ts'
+import {
+  hideChange,
+  numberErasure,
+  recordInErased,
+  repeatMember,
+  rewriteBegin,
+  writeFraction,
+} from './altered-exports.ts'
 import { SAMPLES, writeSampleExports } from './sample-exports.ts'
 
 const VERIFIER = join(ROOT, 'examples/verify-export/verify.py')
@@ -82,3 +90,47 @@ test.runIf(hasPython).each(['first-format-erased', 'rows-erased', 'blocks-erased
     }
   },
 )
+
+/** Verifies a sample with an altered first file. */
+async function verdictsOf(name: string, alter: (file: string) => string) {
+  const [file = ''] = filesOf(name)
+  const whole = readFileSync(file, 'utf8')
+  const altered = alter(whole)
+  expect(altered).not.toBe(whole)
+  try {
+    writeFileSync(file, altered)
+    const refused = (error: unknown) => ({ ok: false, findings: [String(error)], unproven: [] })
+    return {
+      line: await commandLine(name).catch(refused),
+      document: hasPython ? python(name) : undefined,
+    }
+  } finally {
+    writeFileSync(file, whole)
+  }
+}
+
+test.each([
+  ['an operator change inside the commitment of its caller', 'blocks', hideChange],
+  ['an id of an erasure that is no text', 'blocks-erased', numberErasure],
+  ['a repeated member of a row', 'rows', repeatMember],
+  ['a fraction in a row', 'rows', writeFraction],
+] as const)('%s is found, although every hash is right [S66]', async (_, name, alter) => {
+  const { line, document } = await verdictsOf(name, alter)
+  expect(line.ok).toBe(false)
+  if (document) expect(document).toMatchObject({ status: 1 })
+})
+
+test('rows before an erased one of the first format are reported as not proven [S66]', async () => {
+  const alter = (file: string) => rewriteBegin(file).file
+  const { line, document } = await verdictsOf('first-format-erased', alter)
+  expect(line).toMatchObject({ ok: true, unproven: [{ from: 1, to: 29 }] })
+  if (document) expect(document.output).toContain('not proven: rows 1 to 29')
+  expect((await commandLine('rows-erased')).unproven).toEqual([])
+})
+
+test('an erased row of the first format records no erasure [S66]', async () => {
+  const { line, document } = await verdictsOf('first-format-erased', recordInErased)
+  expect(line).toMatchObject({ unexplained: 1 })
+  if (document)
+    expect(document.output).toContain('1 of them by erasures that are not in these files')
+})
