@@ -11,8 +11,8 @@ import { readClientSettings } from '../../src/features/sign-in/client-settings.t
 import { textOf } from '../../src/problems/mistake.ts'
 import { type Finding, mistake, ok, warning } from './finding.ts'
 import { githubMistake } from './github.ts'
-import { jsonIn, request } from './request.ts'
-import { type Client, clientMistake } from './token-endpoint.ts'
+import { jsonIn, request, shownUrl } from './request.ts'
+import { type Client, clientMistake, type TokenEndpointReport } from './token-endpoint.ts'
 
 const REMEDY = 'Write `issuer` in ISSUERS and ISSUER_CLIENTS exactly as the provider does.'
 
@@ -20,7 +20,16 @@ const REMEDY = 'Write `issuer` in ISSUERS and ISSUER_CLIENTS exactly as the prov
 export function checkSignIn(config: WholeConfig): Promise<readonly Finding[]> {
   const providers = config.issuerClients.filter(({ signIn }) => signIn !== undefined)
   const isOnly = providers.length === 1
-  return Promise.all(providers.map((client) => providerFinding(client, isOnly, config)))
+  return Promise.all(
+    providers.map((client) =>
+      providerFinding(client, isOnly, config).catch((error: unknown) => {
+        // The findings of others must not be lost.
+        if (!(error instanceof Misconfigured)) throw error
+        const texts = error.found.map(textOf).join('; ')
+        return mistake(`sign-in at ${client.issuer}`, texts, 'Correct ISSUER_CLIENTS.')
+      }),
+    ),
+  )
 }
 
 async function providerFinding(
@@ -31,14 +40,8 @@ async function providerFinding(
   const { issuer } = client
   const { publicUrl } = config
   const check = `sign-in at ${issuer}`
-  let settings: ReturnType<typeof readClientSettings>
-  try {
-    const entry = config.issuers.find((one) => one.issuer === issuer) ?? { issuer }
-    settings = readClientSettings(client, entry, config.issuerClients.indexOf(client))
-  } catch (error) {
-    if (!(error instanceof Misconfigured)) throw error
-    return mistake(check, error.found.map(textOf).join('; '), 'Correct ISSUER_CLIENTS.')
-  }
+  const entry = config.issuers.find((one) => one.issuer === issuer) ?? { issuer }
+  const settings = readClientSettings(client, entry, config.issuerClients.indexOf(client))
   const { preset, apiUrl, callback } = settings
   const rules = { issuer, isOnly, callback }
   if (preset === undefined) return openIdFinding(client, rules, publicUrl)
@@ -75,6 +78,13 @@ async function openIdFinding(
         `${url} has no ${name} with an https URL`,
         'Users can sign in only at an OpenID Provider with the authorization code flow.',
       )
+    const { username, password } = new URL(endpoint)
+    if (username !== '' || password !== '')
+      return mistake(
+        check,
+        `the ${name} in ${url} has credentials in its URL`,
+        'Correct the metadata of the provider: no client sends such credentials.',
+      )
   }
   const methods = metadata.code_challenge_methods_supported
   if (Array.isArray(methods) && !methods.includes('S256'))
@@ -85,15 +95,32 @@ async function openIdFinding(
     )
   const all = { ...rules, namesItself: namesItself(metadata) }
   const redirectUri = publicUrl + callbackPathOf(all)
-  const { mistake: refused } = await clientMistake(
-    String(metadata.token_endpoint),
-    client,
-    redirectUri,
-  )
+  const endpoint = String(metadata.token_endpoint)
+  const { mistake: refused, ...report } = await clientMistake(endpoint, client, redirectUri)
   if (refused !== undefined) return mistake(check, refused.seen, refused.remedy)
+  const failed = failureIn(report)
+  if (failed !== undefined)
+    return warning(
+      check,
+      `${shownUrl(endpoint)} ${failed}`,
+      'Correct the token endpoint of the provider, or the way to it: no login can end without it.',
+    )
   const after =
     metadata.end_session_endpoint === undefined ? '' : ` and ${publicUrl}/oauth/signed-out`
   return acceptedFinding(check, redirectUri + after, all)
+}
+
+/** The statuses of a token endpoint that refuses a code (RFC 6749 section 5.2), or a caller for now. */
+const REFUSALS: readonly number[] = [400, 401, 403, 429]
+
+/** Returns why a token endpoint is not usable. Undefined: it refused the code. */
+function failureIn({ answer, error }: Omit<TokenEndpointReport, 'mistake'>): string | undefined {
+  if (typeof answer === 'string') return answer
+  if (REFUSALS.includes(answer.status)) return undefined
+  const status = `responds with status ${answer.status}`
+  if (answer.status >= 300) return status
+  // Some providers send errors with status 200.
+  return error === undefined ? `${status} to a code that does not exist` : undefined
 }
 
 /** Names the URIs, and warns of a callback that several providers share. */
@@ -113,4 +140,6 @@ function acceptedFinding(
 
 /** Only a provider on this machine, in development, has URLs without TLS. */
 const isAtLeastAsSafe = (url: string, issuer: string): boolean =>
-  URL.canParse(url) && (url.startsWith('https:') || issuer.startsWith('http:'))
+  ['https:', issuer.startsWith('http:') ? 'http:' : 'https:'].some(
+    (protocol) => URL.parse(url)?.protocol === protocol,
+  )

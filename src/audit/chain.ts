@@ -61,7 +61,7 @@ export function createCheckpointSealer(keys: readonly SigningJwk[]): CheckpointS
     const statement = { partition: PARTITION, seq, kind, hash, time_ms: nowMs }
     const jwk = activeKey(keys, nowMs)
     if (jwk === undefined) return { ...statement, signature: null }
-    const { kid, alg, privateKey } = await importSigningKey(jwk)
+    const { kid, alg, privateKey } = await importSigningKey(jwk, 'AUDIT_SIGNING_KEYS')
     const signature = await new CompactSign(new TextEncoder().encode(canonicalJson(statement)))
       .setProtectedHeader({ alg, kid, typ: CHECKPOINT_TYPE })
       .sign(privateKey)

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { checkSignIn } from '../../cli/doctor/sign-in.ts'
 import { parseConfig } from '../../src/parts.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
+import { createKey } from '../harness/issuer.ts'
 
 let server: TestServer
 beforeAll(async () => {
@@ -12,7 +13,7 @@ beforeAll(async () => {
     token_endpoint: `${server.url}/token`,
     ...changes,
   })
-  const documents: Readonly<Record<string, () => object>> = {
+  const documents: Record<string, () => object> = {
     '/good': () => metadata('/good', { end_session_endpoint: `${server.url}/logout` }),
     '/plain': () => metadata('/plain', { code_challenge_methods_supported: ['S256', 'plain'] }),
     '/other': () => metadata('/elsewhere'),
@@ -20,7 +21,23 @@ beforeAll(async () => {
     '/no-pkce': () => metadata('/no-pkce', { code_challenge_methods_supported: ['plain'] }),
     '/refused': () => metadata('/refused', { token_endpoint: `${server.url}/refuses` }),
   }
+  for (const [name, token_endpoint] of [
+    ['credentials', () => 'http://u:p@127.0.0.1:1/'],
+    ['scheme', () => 'ftp://x.example/'],
+    ['script', () => 'javascript:0'],
+    ['closed', () => 'http://127.0.0.1:1/?secret=never+shown'],
+    ['moved', () => `${server.url}/moves`],
+    ['broken', () => `${server.url}/breaks`],
+    ['absent', () => `${server.url}/nowhere`],
+    ['accepting', () => `${server.url}/accepts`],
+  ] as const)
+    documents[`/${name}`] = () => metadata(`/${name}`, { token_endpoint: token_endpoint() })
   server = await startHttpServer((request, response) => {
+    if (request.url === '/token') return response.writeHead(400).end('{"error":"invalid_grant"}')
+    if (request.url === '/accepts') return response.end('{}')
+    if (request.url === '/moves')
+      return response.writeHead(307, { location: 'http://127.0.0.1:1/' }).end()
+    if (request.url === '/breaks') return response.writeHead(502).end()
     if (request.url === '/refuses')
       return response.writeHead(401).end('{"error":"invalid_client","error_description":"hush"}')
     const path = request.url?.replace('/.well-known/openid-configuration', '') ?? ''
@@ -31,7 +48,7 @@ beforeAll(async () => {
 })
 afterAll(() => server?.close())
 
-async function found(path: string) {
+async function found(path: string, credential: object = { secret: 'never shown' }) {
   const issuer = server.url + path
   const config = parseConfig({
     UPSTASH_REDIS_REST_URL: 'https://redis.example',
@@ -40,7 +57,7 @@ async function found(path: string) {
     ORIGIN_URL: 'https://origin.example',
     ISSUERS: JSON.stringify([{ issuer, audience: 'api' }]),
     ISSUER_CLIENTS: JSON.stringify([
-      { issuer, id: 'gateway', secret: 'never shown', signIn: { name: 'x' } },
+      { issuer, id: 'gateway', ...credential, signIn: { name: 'x' } },
     ]),
   } as unknown as Parameters<typeof parseConfig>[0])
   const [finding, ...others] = await checkSignIn(config)
@@ -94,4 +111,36 @@ test.each([
   const finding = await found(path)
   expect([finding?.level, finding?.seen]).toEqual(['error', expect.stringMatching(seen)])
   expect(finding?.remedy).toMatch(/\.$/)
+})
+
+test.each([
+  ['/credentials', /token_endpoint.* has credentials/],
+  ['/scheme', /has no token_endpoint with an https URL/],
+  ['/script', /has no token_endpoint with an https URL/],
+  ['/closed', /^http:\/\/127\.0\.0\.1:1 cannot be reached/],
+  ['/moved', /\/moves responds with status 307$/],
+  ['/broken', /\/breaks responds with status 502$/],
+  ['/absent', /\/nowhere responds with status 404$/],
+  ['/accepting', /\/accepts responds with status 200 to a code that does not exist$/],
+])('a token endpoint that no login can use is named: %s', async (path, seen) => {
+  const finding = await found(path)
+  expect([finding?.level, finding?.seen]).toEqual([
+    expect.stringMatching(/^(?:error|warning)$/),
+    expect.stringMatching(seen),
+  ])
+  expect(finding?.seen).not.toContain('u:p')
+  expect(finding?.remedy).toMatch(/\.$/)
+})
+
+test.each([
+  ['an expired key', { exp: 1_000_000_000 }],
+  ['a key of the future', { nbf: 4_000_000_000 }],
+])('%s of the client is a finding, not the end of the command', async (_name, times) => {
+  const { privateJwk } = await createKey('client')
+  const finding = await found('/plain', { key: { ...privateJwk, ...times } })
+  expect(finding).toMatchObject({
+    level: 'error',
+    seen: expect.stringMatching(/no key of this client signs now/),
+    remedy: expect.stringMatching(/ISSUER_CLIENTS/),
+  })
 })

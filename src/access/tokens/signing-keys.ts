@@ -94,15 +94,18 @@ const imported = new WeakMap<SigningJwk, SigningKey>()
 
 /**
  * Imports a private key, once for the same object. Throws `Misconfigured` if its signatures do not
- * verify with its public half: the gateway would refuse its own tokens.
+ * verify with its public half: the gateway would refuse its own tokens. `variable` is named in the mistake.
  */
-export async function importSigningKey(jwk: SigningJwk): Promise<SigningKey> {
-  const key = imported.get(jwk) ?? (await importPair(jwk))
+export async function importSigningKey(
+  jwk: SigningJwk,
+  variable = 'SIGNING_KEYS',
+): Promise<SigningKey> {
+  const key = imported.get(jwk) ?? (await importPair(jwk, variable))
   imported.set(jwk, key)
   return key
 }
 
-async function importPair(jwk: SigningJwk): Promise<SigningKey> {
+async function importPair(jwk: SigningJwk, variable: string): Promise<SigningKey> {
   const { kid, alg } = jwk
   const { key_ops: _operations, use: _use, ...members } = jwk
   try {
@@ -117,5 +120,5 @@ async function importPair(jwk: SigningJwk): Promise<SigningKey> {
   } catch {
     // The cause is dropped, because the message of an engine may quote the key.
   }
-  throw new Misconfigured('SIGNING_KEYS', [`${kid}: is not a key pair`])
+  throw new Misconfigured(variable, [`${kid}: is not a key pair`])
 }

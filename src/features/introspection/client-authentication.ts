@@ -1,6 +1,7 @@
 /** Authenticates the gateway as a client of an issuer. */
 import { SignJWT } from 'jose'
-import { activeSigningKey } from '../../access/tokens/signing-keys.ts'
+import { activeKey, importSigningKey } from '../../access/tokens/signing-keys.ts'
+import { Misconfigured } from '../../errors.ts'
 import type { IssuerClient } from '../../validators/issuer-client.ts'
 
 /** What authenticates a request. Contains secrets. */
@@ -16,7 +17,8 @@ const ASSERTION_SECONDS = 60
 
 /**
  * Authenticates one request: with the client's secret (RFC 6749 section 2.3.1), or with an assertion
- * that its key signs (RFC 7523 section 2.2). Throws `Misconfigured` if the key has expired.
+ * that its key signs (RFC 7523 section 2.2). Throws `Misconfigured` if the key
+ * does not sign now.
  */
 export async function authenticateRequest(
   client: IssuerClient,
@@ -24,7 +26,12 @@ export async function authenticateRequest(
 ): Promise<Authentication> {
   const { id } = client
   if ('key' in client) {
-    const { alg, kid, privateKey } = await activeSigningKey([client.key], nowMs)
+    const key = activeKey([client.key], nowMs)
+    if (key === undefined)
+      throw new Misconfigured('ISSUER_CLIENTS', [
+        `${client.issuer}: no key of this client signs now`,
+      ])
+    const { alg, kid, privateKey } = await importSigningKey(key, 'ISSUER_CLIENTS')
     const issuedAt = Math.floor(nowMs / 1000)
     const assertion = await new SignJWT()
       .setProtectedHeader({ alg, kid })
