@@ -21,7 +21,7 @@ interface OwnersOptions<Item extends Owner> {
   /** Returns the value of the keys that a record sets. */
   settingOf(record: Item): string | number
   /** Runs the script that writes these facts. */
-  write(facts: readonly Fact[], run: () => Promise<number>): Promise<number>
+  write(facts: readonly Fact[], run: (control: RedisConnection) => Promise<number>): Promise<number>
 }
 
 /** Creates the store. A record, the values that it sets and its place in the list change together. */
@@ -72,8 +72,8 @@ export function createOwners<Item extends Owner>({
         end,
       ]
       const keys = keysOf(record.id, record.windows)
-      const done = await write(factsOf(record), () =>
-        list.run(CREATE_OWNER_SCRIPT, keys, [...values, records.prefix, owner]),
+      const done = await write(factsOf(record), (control) =>
+        list.run(CREATE_OWNER_SCRIPT, keys, [...values, records.prefix, owner], control),
       )
       if (done !== 1) throw malformed()
       return record
@@ -82,8 +82,8 @@ export function createOwners<Item extends Owner>({
     async remove(id) {
       const record = await list.find(id)
       if (record === undefined) return false
-      const done = await write(factsOf(record), () =>
-        list.run(REMOVE_OWNER_SCRIPT, keysOf(id, record.windows), [id]),
+      const done = await write(factsOf(record), (control) =>
+        list.run(REMOVE_OWNER_SCRIPT, keysOf(id, record.windows), [id], control),
       )
       return done === 1
     },

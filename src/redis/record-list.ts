@@ -103,13 +103,17 @@ export function createRecordList<Schema extends z.core.$ZodType>({
       return text === null ? undefined : recordIn(text, schema)
     },
 
-    /** Runs a script. Throws `Unavailable` if the script fails or does not return a number. */
+    /**
+     * Runs a script, over another connection to the control lane if one is given. Throws `Unavailable` if the script
+     * fails or does not return a number.
+     */
     async run(
       script: string,
       keys: readonly string[],
       values: readonly (string | number)[],
+      over: RedisConnection = redis,
     ): Promise<number> {
-      return readInteger(await runText(acknowledged(redis), script, keys, values))
+      return readInteger(await runText(acknowledged(over), script, keys, values))
     },
   }
 }

@@ -308,6 +308,31 @@ describe('a writer that ends after some of 64 lanes', () => {
     expect(await on.broadcast.complete(now)).toBe(0)
   })
 
+  test('a writer that was paused for long before its write, and ends after it, leaves a mark', async () => {
+    const prefix = `facts${serial++}:`
+    const on = cluster({ prefix })
+    const caller = await newCaller()
+    const written = on.keys.revokedBefore
+    let isWritten = false
+    const paused = cluster({
+      prefix,
+      async intercept(lane, commands) {
+        if (lane >= 0) throw new Unavailable('redis', 'unreachable')
+        if (isWritten || !JSON.stringify(commands).includes(written)) return
+        isWritten = true
+        // Other gateways believe that this one has ended.
+        await age(on)
+        await on.broadcast.complete(now)
+      },
+    })
+    const order = cutoff('tenant', caller.tenant)
+    await expect(createRevocations(paused, now).revokeBefore(order)).rejects.toThrow(Unavailable)
+    expect((await refusals(on, caller)).lanes).toBe(0)
+    await age(on)
+    expect(await on.broadcast.complete(now)).toBe(1)
+    expect((await refusals(on, caller)).lanes).toBe(4)
+  })
+
   test('a fact that another gateway changes meanwhile stays pending', async () => {
     const prefix = `facts${serial++}:`
     const on = cluster({ prefix })
@@ -429,7 +454,7 @@ test('a copy that changes nothing is in no feed', async () => {
     Promise.all(on.lanes.all.map(async ({ keys }) => redis.direct.hget(keys.feed, 'head')))
   const before = await feeds()
   const [key = ''] = await redis.direct.keys(`${on.keys.revokedBefore}*`)
-  await on.broadcast.write([{ key }], now, async () => {})
+  await on.broadcast.copy([{ key }], now)
   expect(await feeds()).toEqual(before)
   await on.broadcast.write([{ key }], now, (control) => control.send([['DEL', key]]))
   expect(await feeds()).not.toEqual(before)

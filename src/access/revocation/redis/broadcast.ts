@@ -7,8 +7,8 @@ import { acknowledged } from '../../../redis/acknowledged.ts'
 import type { Broadcast, Fact, Lanes, RedisConnection } from '../../../redis/connection.ts'
 import { type RedisKeys, replicationKeys } from '../../../redis/keys.ts'
 import { NEVER_ENDS } from '../../../redis/record-list.ts'
-import { readInteger, readList, readText, sendCommand } from '../../../redis/reply.ts'
-import { createScript, runScript, runText } from '../../../redis/script.ts'
+import { readInteger, readList, readResult, readText, sendCommand } from '../../../redis/reply.ts'
+import { createScript, evalCommand, runScript, runText } from '../../../redis/script.ts'
 import { MAX_ISSUED_AHEAD_SECONDS } from '../revocation.ts'
 import {
   BEGIN_FACTS_SCRIPT,
@@ -38,7 +38,7 @@ interface Pending {
   readonly mark: string
 }
 
-/** The age of a pending fact whose writer is believed to have ended, in seconds. A call is shorter. */
+/** The age of a pending fact whose writer is believed to have ended, in seconds. To copy it takes less. */
 const ABANDONED_SECONDS = 2
 /** Facts that are read at once to complete them, and the most such pages of one run. */
 const COMPLETED_AT_ONCE = 200
@@ -59,19 +59,17 @@ export function withBroadcast<Connection extends RedisConnection & { readonly la
 ): Connection & { readonly broadcast: Broadcast } {
   const control = acknowledged(redis)
   const { lanes } = redis
-  const { pendingFacts, factClock } = replicationKeys(redis.keys)
+  const { pendingFacts } = replicationKeys(redis.keys)
+  const copiesOf = (facts: readonly Fact[]) => facts.map((fact) => copyOf(fact, redis.keys, lanes))
   /** The ends of facts that this process has copied. */
   const copied = new Map<string, number>()
   const broadcast: Broadcast = {
     async write(facts, now, write) {
       if (facts.length === 0) return write(control)
-      const copies = facts.map((fact) => copyOf(fact, redis.keys, lanes))
-      const marks = readList(
-        await runText(control, BEGIN_FACTS_SCRIPT, [pendingFacts, factClock], copies.map(textOf)),
-        copies.length,
-      )
-      const pending = copies.map((copy, index) => ({ copy, mark: readText(marks[index]) }))
-      const result = await write(control)
+      const pending: Pending[] = []
+      const result = await write(withMarks(control, copiesOf(facts), pending))
+      // Without a mark, no gateway would complete the facts if this process ended now.
+      if (pending.length === 0) throw new TypeError('facts: the write needs the connection it gets')
       await copyToLanes(control, lanes, pending, now)
       return result
     },
@@ -81,7 +79,9 @@ export function withBroadcast<Connection extends RedisConnection & { readonly la
       const isNew = ({ key }: Fact) =>
         endsAtSeconds === undefined || Math.abs((copied.get(key) ?? 0) - endsAtSeconds) > 1
       const due = facts.filter(isNew)
-      await broadcast.write(due, now, async () => {})
+      const pending: Pending[] = []
+      if (due.length > 0) await withMarks(control, copiesOf(due), pending).send([])
+      await copyToLanes(control, lanes, pending, now)
       if (endsAtSeconds === undefined) return
       if (copied.size > MAX_COPIED) copied.clear()
       for (const { key } of due) copied.set(key, endsAtSeconds)
@@ -113,6 +113,29 @@ export function withBroadcast<Connection extends RedisConnection & { readonly la
     },
   }
   return { ...redis, broadcast }
+}
+
+/**
+ * Returns a connection that marks the facts in the same call, just before its commands run. So a mark is as old as the
+ * write, however long the process or the network was paused before: `complete` never ends the mark of a write that is
+ * still to come. Adds the marks to `pending`.
+ */
+function withMarks(
+  control: RedisConnection,
+  copies: readonly Copy[],
+  pending: Pending[],
+): RedisConnection {
+  const { pendingFacts, factClock } = replicationKeys(control.keys)
+  const begin = evalCommand(BEGIN_FACTS_SCRIPT, [pendingFacts, factClock], copies.map(textOf))
+  return {
+    ...control,
+    async send(commands, options) {
+      const [begun, ...replies] = await control.send([begin, ...commands], options)
+      const marks = readList(readResult(begun), copies.length)
+      for (const [at, copy] of copies.entries()) pending.push({ copy, mark: readText(marks[at]) })
+      return replies
+    },
+  }
 }
 
 /** Copies every group, also after one has failed. Throws the first cause. */

@@ -39,7 +39,7 @@ export function createOwnerList<Schema extends $ZodType<Owner>>(options: OwnerLi
     const keys = [...keysOf(record.id), ...withOwners(redis.keys, shared)]
     const subject = options.subjectOf(record)
     const facts = shared.map((key) => ({ key, subject }))
-    return writeFacts(redis, facts, now, () => run(script, keys, args))
+    return writeFacts(redis, facts, now, (control) => run(script, keys, args, control))
   }
 
   return {

@@ -116,8 +116,8 @@ export function createApiKeys({
     keys.push(...ends)
     const facts = factsOf(keys.slice(keys.indexOf(reference)), key)
     values.push(...(await endedReferences(key, ended)))
-    const done = await writeFacts(redis, facts, now, () =>
-      list.run(WRITE_API_KEY_SCRIPT, keys, values),
+    const done = await writeFacts(redis, facts, now, (control) =>
+      list.run(WRITE_API_KEY_SCRIPT, keys, values, control),
     )
     return done === 1 ? stored : undefined
   }
@@ -345,8 +345,8 @@ export function createApiKeys({
           revokedAtSeconds + endedSeconds,
           ...(await endedReferences(key, secrets)),
         ]
-        const done = await writeFacts(redis, factsOf(ends, key), now, () =>
-          list.run(END_API_KEY_SCRIPT, keys, values),
+        const done = await writeFacts(redis, factsOf(ends, key), now, (control) =>
+          list.run(END_API_KEY_SCRIPT, keys, values, control),
         )
         return done === 1 ? true : undefined
       })
