@@ -20,7 +20,8 @@ local function copy_text(key, value, life)
   elseif life < 0 then
     redis.call('SET', key, value)
   else
-    redis.call('SET', key, value, 'EX', life)
+    -- Redis rounds the rest of a life: less than half a second is 0.
+    redis.call('SET', key, value, 'EX', math.max(life, 1))
   end
 end
 

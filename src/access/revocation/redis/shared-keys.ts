@@ -4,8 +4,9 @@
  * and other writers need.
  */
 import type { $ZodType, output } from 'zod/v4/core'
-import type { RedisKeys } from '../../../redis/keys.ts'
+import { endsKey, type RedisKeys } from '../../../redis/keys.ts'
 import { createRecordList, type RecordListOptions } from '../../../redis/record-list.ts'
+import { readResult } from '../../../redis/reply.ts'
 import { writeFacts } from './facts.ts'
 import { ADD_OWNER_SCRIPT, REMOVE_OWNER_SCRIPT } from './scripts.generated.ts'
 
@@ -16,6 +17,9 @@ interface Owner {
   /** When the record and its values expire, in seconds since the epoch. */
   readonly expiresAtSeconds: number
 }
+
+/** How long the record of an incomplete removal is kept, in seconds, if the call is not repeated. */
+const INCOMPLETE_SECONDS = 3_600
 
 interface OwnerListOptions<Schema extends $ZodType> extends RecordListOptions<Schema> {
   /** Returns the keys that a record writes, which `admit` reads. */
@@ -57,11 +61,26 @@ export function createOwnerList<Schema extends $ZodType<Owner>>(options: OwnerLi
       await change(record, ADD_OWNER_SCRIPT, args)
     },
 
-    /** Removes a record with its index entries and values. Returns false if it does not exist. */
+    /**
+     * Removes a record with its index entries and values. Returns false if it does not exist. With lanes, the
+     * record is removed after all of them have lost its values, so that the call can be repeated until then.
+     */
     async remove(id: string): Promise<boolean> {
       const record = await find(id)
       if (record === undefined) return false
-      return (await change(record, REMOVE_OWNER_SCRIPT, [id, Math.floor(now() / 1000)])) === 1
+      const keptSeconds = redis.lanes === undefined ? 0 : INCOMPLETE_SECONDS
+      const args = [id, Math.floor(now() / 1000), keptSeconds]
+      const isRemoved = (await change(record, REMOVE_OWNER_SCRIPT, args)) === 1
+      if (isRemoved && keptSeconds > 0) {
+        const { prefix, index } = options
+        const replies = await redis.send([
+          ['DEL', prefix + id],
+          ['ZREM', index, id],
+          ['ZREM', endsKey(index), id],
+        ])
+        replies.map(readResult)
+      }
+      return isRemoved
     },
   }
 }

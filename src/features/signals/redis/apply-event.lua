@@ -70,7 +70,7 @@ local EFFECTS = {
     local index, ends, ban, owners = take_key(), take_key(), take_key(), take_key()
     if is_stale(account, at) then return 'stale' end
     local id = redis.call('HGET', account, 'ban')
-    if id then remove_owner({ prefix .. id, index, ends, feed, ban, owners }, id, now) end
+    if id then remove_owner({ prefix .. id, index, ends, feed, ban, owners }, id, now, 0) end
     redis.call('HDEL', account, 'ban')
     redis.call('HSET', account, 'at', at)
     redis.call('EXPIRE', account, life)
