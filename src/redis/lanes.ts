@@ -96,11 +96,14 @@ export function createLanes({
     },
     async search(control, hash, read) {
       const home = of(hash)
+      // A gateway of an earlier version changes the record there, and leaves the copies as they are.
+      const first = credentialsInControl ? await read(control) : undefined
+      if (first !== undefined) return { lane: control, found: first }
       const found = await read(home)
       if (found !== undefined) return { lane: home, found }
       const [place, inControl] = await Promise.all([
         sendCommand(home, ['GET', movedKey(home, hash)]),
-        read(control),
+        credentialsInControl ? undefined : read(control),
       ])
       if (place === null)
         return inControl === undefined ? undefined : { lane: control, found: inControl }

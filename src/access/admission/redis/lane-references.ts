@@ -63,6 +63,14 @@ export function createLaneResolver(
     return { ...facts, read: new Map(read) }
   }
 
+  /** Whether there is a record, and it is not a copy that gateways of an earlier version may have left. */
+  const isBelieved = (
+    record: ReferenceRecord | undefined,
+    lane: RedisConnection,
+  ): record is ReferenceRecord =>
+    record !== undefined &&
+    !(lanes.credentialsInControl && record.kind === 'api_key' && lane !== connection)
+
   return async function resolve(query) {
     const { hash } = query.reference
     const isOneScript = query.limits.every(countsSubject)
@@ -70,12 +78,12 @@ export function createLaneResolver(
     const known = await searchLanes(connection, hash, async (lane) => {
       if (isOneScript && lane !== connection) {
         const facts = await resolveIn(lane, query)
-        if (facts.record !== undefined) return { record: facts.record, facts }
-        unknown ??= facts
-        return undefined
+        if (facts.record === undefined) unknown ??= facts
+        return isBelieved(facts.record, lane) ? { record: facts.record, facts } : undefined
       }
       const text = await readReference(lane, hash)
-      return text === undefined ? undefined : { record: parseStoredReference(text) }
+      const record = text === undefined ? undefined : parseStoredReference(text)
+      return isBelieved(record, lane) ? { record } : undefined
     })
     if (known === undefined) return unknown ?? resolveByLegs(connection, consult, query, undefined)
     const { record, facts } = known.found
@@ -192,11 +200,11 @@ function* valuesOf(
 /** Copies the record of an API key to the lane of its hash, so that its next use finds it there. Not waited for. */
 function copyRecord(
   connection: ClusterConnection,
-  { reference: { hash }, nowMs }: ReferenceQuery,
+  { reference: { hash }, isReading = false, nowMs }: ReferenceQuery,
   { subject }: ReferenceRecord,
 ): void {
   const { keys, lanes } = connection
-  if (lanes.credentialsInControl || lanes.of(hash) !== lanes.of(subject)) return
+  if (isReading || lanes.credentialsInControl || lanes.of(hash) !== lanes.of(subject)) return
   copyFacts(connection, [{ key: keys.reference + hash, subject }], () => nowMs).catch(() => {})
 }
 

@@ -13,7 +13,7 @@ import {
   recordIn,
   sendCommand,
 } from '../../../redis/reply.ts'
-import { writeFacts } from '../../revocation/redis/facts.ts'
+import { copyFacts, writeFacts } from '../../revocation/redis/facts.ts'
 import { revokedTokenKey } from '../../revocation/revocation.ts'
 import { tokenIdHash } from '../../token-id.ts'
 import { newApiKey, shownPrefixOf } from '../api-key.ts'
@@ -62,6 +62,10 @@ const MAX_OLD_SECRETS = 8
 const NO_KEY = '00000000-0000-0000-0000-000000000000'
 
 type Secrets = readonly OldSecret[]
+
+function ignoreOutage(cause: unknown): void {
+  if (!(cause instanceof Unavailable)) throw cause
+}
 
 /** Returns the text that each change of a record changes. The scripts compare it; see `state_of`. */
 const stateOf = ({ tokenId, revision = 0 }: ApiKey): string => `${tokenId} ${revision}`
@@ -128,7 +132,10 @@ export function createApiKeys({
     return { secret, members: { tokenId: v4(), hash, prefix: shownPrefixOf(secret) } }
   }
 
-  /** Adds the times of the last use, from the lanes of the subjects. Earlier versions use the control lane. */
+  /**
+   * Adds the times of the last use, from the lanes of the subjects. Earlier versions use the control lane. A lane
+   * that does not answer stops no other one, and no change of its keys: the last use is then that of the other lane, or null.
+   */
   async function withUses(keys: readonly ApiKey[]): Promise<ListedApiKey[]> {
     const uses = new Map<string, number>()
     const byLane = new Map<RedisConnection, string[]>()
@@ -143,7 +150,7 @@ export function createApiKeys({
         if (at !== null) uses.set(id, Math.max(at, uses.get(id) ?? at))
       }
     }
-    await Promise.all([...byLane].map(([lane, ids]) => readUses(lane, ids)))
+    await Promise.all([...byLane].map(([lane, ids]) => readUses(lane, ids).catch(ignoreOutage)))
     return keys.map((key) => ({ ...key, lastUsedAtSeconds: uses.get(key.id) ?? null }))
   }
 
@@ -224,6 +231,13 @@ export function createApiKeys({
     throw new Denied({ code: 'conflict' })
   }
 
+  /** Copies the end of a key that was ended before: the call that ended it may have failed to. */
+  async function copyEnd(id: string): Promise<void> {
+    const key = redis.lanes && (await list.find(id))
+    if (key?.revokedAtSeconds === undefined) return
+    await copyFacts(redis, factsOf(await keysOfSecrets(listSecrets(key, 0)), key), now)
+  }
+
   /** Reads a key and its last use in one call, so that the time does not depend on whether it exists. */
   async function find(id: string): Promise<ListedApiKey | undefined> {
     const replies = await redis.send([
@@ -235,7 +249,8 @@ export function createApiKeys({
     const atSeconds = useOf(use)
     if (redis.lanes === undefined) return key && { ...key, lastUsedAtSeconds: atSeconds }
     const lane = laneOf(redis, key?.subject ?? id)
-    const inLane = useOf(await sendCommand(lane, ['GET', recordKeys(lane.keys).apiKeyUse + id]))
+    const name = recordKeys(lane.keys).apiKeyUse + id
+    const inLane = useOf(await sendCommand(lane, ['GET', name]).catch(ignoreOutage))
     const last = Math.max(atSeconds ?? 0, inLane ?? 0)
     return key && { ...key, lastUsedAtSeconds: last === 0 ? null : last }
   }
@@ -335,8 +350,8 @@ export function createApiKeys({
     async end(id, { by, plan } = {}) {
       const ended = await changed(id, async (key) => {
         const revokedAtSeconds = nowSeconds()
-        const { oldSecrets: _, ...rest } = key
-        const record: ApiKey = { ...rest, revokedAtSeconds, revokedBy: by, plan }
+        // It keeps the old secrets, so that a repeated call finds them.
+        const record: ApiKey = { ...key, revokedAtSeconds, revokedBy: by, plan }
         const secrets = listSecrets(key, 0)
         const ends = await keysOfSecrets(secrets)
         const keys = [...list.keysOf(id), names.feed, ...ends]
@@ -350,6 +365,7 @@ export function createApiKeys({
         )
         return done === 1 ? true : undefined
       })
+      if (ended !== true) await copyEnd(id)
       return ended === true
     },
   }

@@ -1,17 +1,24 @@
 /** API keys on a cluster: the control lane has their records, and the lane of the subject copies of them. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createAdmission } from '../../../../src/access/admission/admission.ts'
+import { readOnlyStore } from '../../../../src/access/admission/read-only-store.ts'
 import { createLaneAdmissionStore } from '../../../../src/access/admission/redis/lane-store.ts'
+import type { AdmissionStore } from '../../../../src/access/admission/store.ts'
 import { withBroadcast } from '../../../../src/access/revocation/redis/broadcast.ts'
 import { createApiKeys } from '../../../../src/access/tokens/redis/api-keys.ts'
-import { credentialHash, type Reference } from '../../../../src/access/tokens/reference.ts'
+import {
+  credentialHash,
+  parseStoredReference,
+  type Reference,
+  storedReference,
+} from '../../../../src/access/tokens/reference.ts'
 import { createReferences } from '../../../../src/access/tokens/references.ts'
 import type { RedisConnection } from '../../../../src/redis/connection.ts'
-import { laneOf } from '../../../../src/redis/lanes.ts'
+import { type ClusterConnection, laneOf } from '../../../../src/redis/lanes.ts'
 import { startTestRedis, type TestRedis } from '../../../harness/redis.ts'
 import { overResp } from '../../../harness/redis-protocols.ts'
 import { ADDRESS, GATEWAY } from '../../admission/callers.ts'
-import { lanesOver } from '../../admission/redis/lanes.ts'
+import { apartFrom, lanesOver } from '../../admission/redis/lanes.ts'
 
 const SUBJECT = 'billing'
 let redis: TestRedis
@@ -49,9 +56,13 @@ async function referenceOf(secret: string): Promise<Reference> {
 }
 
 /** Sends a request with a key that the isolate has not cached. Returns how it is refused. */
-async function admit(lanes: RedisConnection, secret: string) {
+async function admit(
+  lanes: ClusterConnection,
+  secret: string,
+  through = (store: AdmissionStore) => store,
+) {
   const admission = createAdmission({
-    store: createLaneAdmissionStore(lanes),
+    store: through(createLaneAdmissionStore(lanes)),
     references: createReferences({ audience: GATEWAY }),
     now: Date.now,
   })
@@ -181,4 +192,62 @@ test('gateways that keep credentials in the control lane leave no copy of before
   await control.apiKeys.rotate(key.id, { graceSeconds: 300 })
   expect((await recordsOf(lanes, secret)).lane.text).toBeNull()
   expect(await admit(lanes, secret)).toBeUndefined()
+})
+
+test('a repeated end of a key answers only after its lane has the end', async () => {
+  const { lanes, state, apiKeys } = cluster()
+  const { key, secret } = await create(apiKeys)
+  const rotated = await apiKeys.rotate(key.id, { graceSeconds: 300 })
+  const { prefix } = laneOf(lanes, SUBJECT).keys
+  state.fails = (lane) => lane === prefix
+  await expect(apiKeys.end(key.id)).rejects.toThrow()
+  await expect(apiKeys.end(key.id)).rejects.toThrow()
+  state.fails = () => false
+  expect(await apiKeys.end(key.id)).toBe(false)
+  for (const text of [secret, rotated?.secret ?? ''])
+    expect(await admit(lanes, text)).toBe('token_revoked')
+})
+
+test('a gateway that keeps credentials in the control lane believes no copy of another lane', async () => {
+  const { lanes, apiKeys } = cluster()
+  const { lanes: control } = cluster({ control: true })
+  const { secret } = await create(apiKeys)
+  const name = `${lanes.keys.prefix}reference:${await credentialHash(secret)}`
+  const record = parseStoredReference((await redis.direct.get(name)) ?? '')
+  await redis.direct.set(name, await storedReference({ ...record, expiresAtSeconds: 1_000 }))
+  expect(await admit(control, secret)).toBe('exp')
+  await redis.direct.del(name)
+  expect(await admit(control, secret)).toBe('reference_unknown')
+})
+
+test('keys of a lane that does not answer are listed, updated and found, with an unknown last use', async () => {
+  const { lanes, state, apiKeys } = cluster()
+  const { key, secret } = await create(apiKeys)
+  const subject = apartFrom(lanes, [SUBJECT], 'other')
+  const other = await apiKeys.create({ name: 'key', subject }, 'olga')
+  for (const { prefix } of [laneOf(lanes, SUBJECT).keys, laneOf(lanes, subject).keys])
+    for (const { id } of [key, other.key]) await redis.direct.set(`${prefix}api-key-use:${id}`, 5)
+  const { prefix } = laneOf(lanes, SUBJECT).keys
+  state.fails = (lane) => lane === prefix
+  const { items } = await apiKeys.list({ limit: 10 })
+  expect(items.map(({ id, lastUsedAtSeconds }) => [id, lastUsedAtSeconds])).toEqual([
+    [other.key.id, 5],
+    [key.id, null],
+  ])
+  expect(await apiKeys.find(key.id)).toMatchObject({ id: key.id, lastUsedAtSeconds: null })
+  expect(await apiKeys.identify(secret)).toMatchObject({ isPresent: true })
+})
+
+test('a query that only reads makes no copy of a key', async () => {
+  const { lanes, calls, apiKeys } = cluster()
+  const { secret } = await create(apiKeys)
+  const { prefix } = laneOf(lanes, SUBJECT).keys
+  const name = `${prefix}reference:${await credentialHash(secret)}`
+  await redis.direct.del(name)
+  calls.length = 0
+  expect(await admit(lanes, secret, readOnlyStore)).toBeUndefined()
+  await redis.direct.ping()
+  // The lane of the hash; the note there and the control lane; the lane of the subject.
+  expect(calls).toEqual([prefix, prefix, lanes.keys.prefix, prefix])
+  expect(await redis.direct.exists(name)).toBe(0)
 })
