@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { ROOT } from '../../dev/start/settings.ts'
 import { SCENARIOS } from '../scenarios/index.ts'
+import { chartsOf } from './charts.ts'
 import { HEADLINES, headlineTable } from './headlines.ts'
 import type { ReportOptions } from './options.ts'
 import { reportOf } from './report.ts'
@@ -15,6 +16,7 @@ export interface Output {
 }
 
 const RESULTS = join(ROOT, 'bench', 'results')
+const PICTURES = join(ROOT, 'docs', 'images', 'benchmarks')
 /** Documents with figures between two markers, and how many. The README has a limit of size. */
 const WITH_FIGURES = [
   ['README.md', 4],
@@ -29,16 +31,24 @@ export function outputsOf({ from, out }: Pick<ReportOptions, 'from' | 'out'>): r
     out === undefined
       ? join(ROOT, 'docs', 'reports', 'benchmarks.md')
       : join(resolve(out), 'report.md')
-  const full = { path: report, text: reportOf(results, scenarios, linksFrom(report)) }
+  const pictures = out === undefined ? PICTURES : resolve(out)
+  const charts = chartsOf(results).map(({ name, alt, svg }) => ({
+    path: join(pictures, `${name}.svg`),
+    alt,
+    text: svg,
+  }))
+  const full = { path: report, text: reportOf(results, scenarios, linksFrom(report), charts) }
   if (out !== undefined) {
     const path = join(resolve(out), 'figures.md')
     return [
       full,
+      ...charts,
       { path, text: `${headlineTable(results, HEADLINES.length + 2, linksFrom(path))}\n` },
     ]
   }
   return [
     full,
+    ...charts,
     ...WITH_FIGURES.map(([name, shown]): Output => {
       const path = join(ROOT, name)
       const figures = headlineTable(results, shown, linksFrom(path))

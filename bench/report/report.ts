@@ -18,11 +18,22 @@ export type Scenarios = ReadonlyMap<string, Described>
 /** Returns a URL relative to the document. */
 export type LinkTo = (path: string) => string
 
+/** A picture beside the document. */
+export interface Picture {
+  readonly path: string
+  readonly alt: string
+}
+
 /** Own figures beside a published one. */
 const MOST_BESIDE = 4
 
 /** Returns the document. */
-export function reportOf(results: Results, scenarios: Scenarios, linkTo: LinkTo): string {
+export function reportOf(
+  results: Results,
+  scenarios: Scenarios,
+  linkTo: LinkTo,
+  pictures: readonly Picture[] = [],
+): string {
   const { runs, failed, soaks, profiles, comparisons } = results
   const current = runs.filter(({ measured }) => scenarios.has(measured.scenario))
   const earlier = runs.filter(({ measured }) => !scenarios.has(measured.scenario))
@@ -32,6 +43,7 @@ export function reportOf(results: Results, scenarios: Scenarios, linkTo: LinkTo)
     '# Report of all benchmarks',
     `\`npm run bench:report\` generates this page from the files of results in \`bench/results\`. [Benchmarks](../benchmarks.md)
 has the figures that matter, and says how they are measured.`,
+    ...pictures.map(({ path, alt }) => `![${alt}](${linkTo(path)})`),
     ...(failed.length === 0 ? [] : ['## Failed scenarios', listOf(failed.map(failureText))]),
     ...current.flatMap((run) => runBlocks(run, scenarios.get(run.measured.scenario))),
     ...soaks.flatMap(({ path, result: { date, invariants, load, options, audit } }) => [

@@ -3,6 +3,9 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { drawBars } from '../../bench/report/bar-chart.ts'
+import { chartsOf } from '../../bench/report/charts.ts'
+import { valueText } from '../../bench/report/format.ts'
 import { HEADLINES, headlinesOf } from '../../bench/report/headlines.ts'
 import { markdownTable, plainTable } from '../../bench/report/markdown.ts'
 import { withFigures } from '../../bench/report/outputs.ts'
@@ -62,6 +65,61 @@ test('the page about benchmarks has at most 6 KB, and the report is outside of t
   expect(Buffer.byteLength(page)).toBeLessThanOrEqual(6_144)
   const full = readFileSync(join(ROOT, 'docs', 'reports', 'benchmarks.md'), 'utf8')
   expect(full).toMatch(/^---\nsearch: false\n---\n/)
+})
+
+describe('the charts', () => {
+  const charts = chartsOf(readResults(join(ROOT, 'bench', 'results')))
+  const textsIn = (svg: string) =>
+    [...svg.matchAll(/<text(?: class="(\w+)")? x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]*)</g)].map(
+      ([, style, x = '', y = '', text = '']) => {
+        // Wider than a letter of any common font, on average.
+        const width = (style === 'small' ? 12 : 14) * 0.62 * text.length
+        return { text, right: Number(x) + width, bottom: Number(y) }
+      },
+    )
+
+  test('are on the page of the report, with the figures of the committed results', () => {
+    const page = readFileSync(join(ROOT, 'docs', 'reports', 'benchmarks.md'), 'utf8')
+    expect(charts.map(({ name }) => name)).toEqual(['cpu', 'growth'])
+    for (const { name, alt, svg } of charts) {
+      expect(page).toContain(`![${alt}](../images/benchmarks/${name}.svg)`)
+      const path = join(ROOT, 'docs', 'images', 'benchmarks', `${name}.svg`)
+      expect(readFileSync(path, 'utf8')).toBe(svg)
+    }
+    const summary = readFileSync(join(ROOT, 'docs', 'benchmarks.md'), 'utf8')
+    expect(summary).toContain('(images/benchmarks/cpu.svg)')
+    const [cpu, growth] = charts
+    // Half a decade is not a decade.
+    expect(growth?.svg).toContain('1 to 2 processes on one port, extrapolated')
+    expect(growth?.svg).toContain('>10 to 2,000 routes of the policy<')
+    const { runs } = readResults(join(ROOT, 'bench', 'results'))
+    const figures = runs.flatMap(({ measured }) => measured.figures)
+    const durable = figures.find(({ id }) => id === 'durable-to-bare')
+    expect(cpu?.svg).toContain(`>${valueText(durable ?? { value: 0, unit: 'ratio' })}<`)
+  })
+
+  test('have no label that is cut, and load nothing', () => {
+    for (const { svg } of charts) {
+      const [, width, height] = /viewBox="0 0 (\d+) (\d+)"/.exec(svg) ?? []
+      const texts = textsIn(svg)
+      expect(texts.length).toBeGreaterThan(10)
+      for (const { text, right, bottom } of texts) {
+        expect(right, text).toBeLessThan(Number(width))
+        expect(bottom, text).toBeLessThan(Number(height))
+      }
+      expect(svg).not.toMatch(/<script|<image|href|url\(|@import|undefined|NaN/)
+    }
+  })
+
+  test('draw each bar from 0 with its spread and its aim, and escape labels', () => {
+    const bar = { label: 'a < b & c', value: 2, quartiles: [1, 3], aim: 4, text: '2' } as const
+    const reference = { value: 1, text: 'one' }
+    const svg = drawBars({ title: 't', description: 'd', reference, bars: [bar] })
+    expect(svg).toContain('a &lt; b &amp; c')
+    expect(svg).toMatch(/class="bar" x="20" y="\d+" width="240.0"/)
+    expect(svg).toMatch(/class="spread" d="M140.0 \d+H380.0/)
+    expect(svg).toMatch(/class="aim" d="M500.0 /)
+  })
 })
 
 describe('selected results', () => {
