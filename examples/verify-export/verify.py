@@ -15,6 +15,8 @@ import sys
 from pathlib import Path
 
 GENESIS = "A" * 43
+MEMBERS = {"block": {"first_seq", "last_seq", "previous_hash", "hash"}, "entry": {"seq", "text"}}
+NAME = re.compile(r"(\d{15})-(\d{15})\.ndjson")
 FORM = re.compile(r"[A-Za-z0-9_-]{43}")  # of commitments and salts
 CALLER = ("issuer subject client tenant token_id_hash api_key grants fields request_id trace_id address").split()
 GROUPS = [(CALLER, "salt", "commitment"), (["change"], "change_salt", "change_commitment")]
@@ -85,6 +87,8 @@ class Chain:
             self.findings.append((seq, what))
 
     def line(self, member, value):
+        if member in MEMBERS:
+            self.must(set(value) == MEMBERS[member], self.last, f"the members of a line: {member}")
         if member == "entry":
             self.entry(value["seq"], value["text"])
             return
@@ -311,6 +315,9 @@ def main(arguments):
             if line != "":
                 ((member, value),) = json_in(line).items()
                 chain.line(member, value)
+        chain.end_block()
+        named = NAME.fullmatch(file.name)
+        chain.must(named is None or chain.last == int(named[2]), chain.last, "the file ends before its name says")
     chain.end(keys)
     chain.must(chain.events > 0, None, "there are no events")
     erased = sum(map(len, chain.erased.values()))

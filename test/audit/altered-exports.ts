@@ -56,6 +56,17 @@ export const numberErasure = (file: string): string =>
 export const repeatMember = (file: string): string =>
   file.replace('"status":', '"status":599,"status":')
 
+/** Removes the last block, and what follows it. */
+export const dropEnd = (file: string): string => {
+  const lines = linesOf(file)
+  return fileOf(
+    lines.slice(
+      0,
+      lines.findLastIndex((line) => parsed(line).block !== undefined),
+    ),
+  )
+}
+
 /** Writes an integer as a number with a fraction. */
 export const writeFraction = (file: string): string =>
   file.replace('"status":429', '"status":429.0')

@@ -9,6 +9,7 @@ import { readExports } from '../../cli/exports.ts'
 import { verifyChain } from '../../cli/verify.ts'
 import { ROOT } from '../harness/process.ts'
 import {
+  dropEnd,
   hideChange,
   numberErasure,
   recordInErased,
@@ -118,6 +119,12 @@ test.each([
   const { line, document } = await verdictsOf(name, alter)
   expect(line.ok).toBe(false)
   if (document) expect(document).toMatchObject({ status: 1 })
+})
+
+test('a missing end of a file is found by the name of the file [S66]', async () => {
+  const { line, document } = await verdictsOf('blocks', dropEnd)
+  expect(line.findings).toContainEqual(expect.objectContaining({ kind: 'missing' }))
+  if (document) expect(document.output).toContain('the file ends before its name says')
 })
 
 test('rows before an erased one of the first format are reported as not proven [S66]', async () => {
