@@ -140,7 +140,7 @@ type FeatureVariable =
 export const failing = (name: string, error: string): EnvironmentCheck =>
   z.refine(() => false, { error, path: [name], when: () => true })
 
-export const BOTH_HAVE_ISSUERS = 'is set, and so are issuers of the policy; remove one of them'
+export const BOTH_HAVE_ISSUERS = 'is set, and the policy has issuers too; remove one of them'
 
 interface WithIssuers {
   readonly issuers?: readonly object[] | undefined

@@ -16,7 +16,7 @@ import { check } from '../../src/runtimes/node/index.ts'
 import { startGateway, type TestGateway } from '../harness/gateway.ts'
 import { ISSUER } from '../harness/issuer.ts'
 
-const BOTH = 'ISSUERS: is set, and so are issuers of the policy; remove one of them'
+const BOTH = 'ISSUERS: is set, and the policy has issuers too; remove one of them'
 
 const policyOf = (issuers: readonly IssuerInput[]) =>
   definePolicy({
