@@ -87,7 +87,7 @@ function checkNotices(file: string): void {
   for (const notice of notices) {
     const [title = '', ...text] = notice.trim().split('\n')
     const [, license = ''] = / \((.+)\)$/.exec(title) ?? []
-    if (!PERMISSIVE.includes(license)) failures.push(`${title}: is not a license that we may copy`)
+    if (!PERMISSIVE.includes(license)) failures.push(`${title}: not a license that permits copies`)
     if (text.length === 0) console.log(`${title}: has no text of its license`)
   }
 }

@@ -12,7 +12,7 @@ import { ROOT } from './start/settings.ts'
 const VITEST = 'node_modules/vitest/vitest.mjs'
 const PARTS = ['parts', 'heap']
 const ONE_BY_ONE = [['blackbox'], ['blackbox-node'], ['bench']]
-/** Scripts of `package.json`. Not that of the package: it replaces `dist`, which tests use. */
+/** Scripts of `package.json`. Without the check of the package, which replaces `dist` while tests use it. */
 const CHECKS = process.argv.includes('--check') ? ['lint', 'check:size'] : []
 
 interface Ended {

@@ -34,7 +34,7 @@ export async function startSecureFront(
       'x-forwarded-port': `${port}`,
     }
     const { method, url: path } = incoming
-    // A connection each: the target ends idle ones, and the request on one would fail.
+    // Each request has its own connection: the target closes idle ones, and a request on them would fail.
     const target = { host: '127.0.0.1', port: targetPort, agent: false }
     const forwarded = request({ ...target, method, path, headers })
     forwarded.on('response', (answer) => {

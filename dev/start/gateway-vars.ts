@@ -30,7 +30,7 @@ export type GatewayVars = DevVars & {
   readonly METRICS_ACCESS: string
 }
 
-/** What is known of a policy. */
+/** The parts of a policy that affect the variables. */
 interface KnownPolicy {
   readonly authorizationServer: boolean
   /** `ISSUERS`, if the policy has the issuers itself. */

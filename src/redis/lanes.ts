@@ -11,7 +11,7 @@ export const SLOTS = 16_384
 /** Most lanes of a cluster. */
 export const MAX_LANES = 1024
 
-/** With 1,024 lanes, one credential of 10^27 is not drawn in so many attempts. It is then found by `point`. */
+/** With 1,024 lanes, the draws fail for one credential in 10^27. The note of `point` then leads to it. */
 const MAX_DRAWS = 65_536
 
 /** The tag of the control lane. It holds what belongs to no subject, such as operators' lists. */

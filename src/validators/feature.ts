@@ -15,9 +15,9 @@ export const featureSchema = <Name extends string>(name: Name) =>
   })
 
 /**
- * `more`: more of it (a larger number, further entries, a switch that is on) admits more callers, and nothing
- * admits none. `less`: more of it admits fewer. `bound`: as `more`, and nothing is no bound. `none`: it admits
- * the same callers.
+ * The effect of a larger setting: a larger number, further entries, or a switch that is on. `more`: it admits more
+ * callers, and without a value the setting admits none. `less`: it admits fewer. `bound`: as `more`, but without a
+ * value there is no bound. `none`: it admits the same callers.
  */
 export type SettingEffect = 'more' | 'less' | 'bound' | 'none'
 

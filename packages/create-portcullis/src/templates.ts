@@ -25,7 +25,7 @@ const PACKAGE = 'portcullis'
 const NAME = 'my-gateway'
 const ORIGIN_LINE = '# ORIGIN_URL = "https://origin.example.com"'
 const ORIGIN_VARIABLE = '# ORIGIN_URL=https://origin.example.com'
-/** Of the MCP server in the template. */
+/** What the template has for its own MCP server. */
 const EXAMPLE_ORIGIN = 'ORIGIN_URL=http://127.0.0.1:3000'
 const EXAMPLE_SERVER = ' --import ./server.ts'
 const ISSUERS_LINE = "# ISSUERS = '[]'"

@@ -1,4 +1,4 @@
 import type { Principal } from '../../access/principal.ts'
 
-/** Returns what a person calls the account, for pages of that person. It identifies no one. */
+/** Returns a name of the account for pages of its user. It is not unique, so it must give no rights. */
 export const accountNameOf = ({ signIn, subject }: Principal): string => signIn?.name ?? subject

@@ -47,7 +47,7 @@ const pageTexts = z.record(z.string(), text(400))
 
 const pageLink = z.union([ownPath, privateUrl], 'must be an https URL, or a path of this host')
 
-/** What is wrong with the texts of other features, these say when the gateway starts. */
+/** Other features check their own texts when the gateway starts. */
 const language = z
   .strictObject({
     tag: text(64).check(z.refine(isLanguageTag, 'must be a language tag such as de or pt-BR')),

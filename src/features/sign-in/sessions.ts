@@ -31,7 +31,7 @@ export interface SessionTerms {
 export interface ActiveSession extends Omit<ListedSession, 'renewAtSeconds'> {
   /**
    * The time of the last renewal, at any host. It is at most an eighth of the idle time earlier than the last
-   * request, so that no request writes it.
+   * request, so that not every request writes it.
    */
   readonly activeAtSeconds: number
 }

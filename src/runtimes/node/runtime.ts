@@ -134,6 +134,6 @@ const clusterCheck = ({ problems }: RespClient): ReadinessCheck => ({
   name: 'redisCluster',
   decides: false,
   async check() {
-    if (problems().length > 0) throw new Error('the log says what is wrong')
+    if (problems().length > 0) throw new Error('the log names the mistakes of the cluster')
   },
 })

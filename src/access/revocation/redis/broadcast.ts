@@ -282,8 +282,8 @@ const isRecord = ({ keys }: RedisConnection, { name }: Copy): boolean =>
   name.startsWith(keys.reference.slice(keys.prefix.length))
 
 /**
- * Returns what a lane gets. Of a record, it gets a short-lived copy; none while gateways of an earlier version run,
- * which would not change it.
+ * Returns what is stored in a lane. For a record, that is a copy with a short life. While gateways of an earlier
+ * version run, it is nothing, because they would not change the copy.
  */
 function copyOfRecord(
   control: RedisConnection,

@@ -92,11 +92,11 @@ const MAX_PREFERENCE_CHARACTERS = 512
 const MAX_PREFERENCES = 20
 const PREFERRED = 'portcullis.uiLocales' as never
 
-/** Notes `ui_locales` of a request (OpenID Connect Core section 3.1.2.1), which comes before `Accept-Language`. */
+/** Stores `ui_locales` of a request (OpenID Connect Core section 3.1.2.1), which comes before `Accept-Language`. */
 export const preferLocales = (c: Context, locales: string | undefined): void =>
   c.set(PREFERRED, locales as never)
 
-/** Returns the language of a request: that which the person prefers, and otherwise English. */
+/** Returns the language that the user of a request prefers, and English if there is none. */
 export function languageOf(c: Context, languages: readonly PageLanguage[]): PageLanguage {
   const preferred = (c.get(PREFERRED) as string | undefined) ?? ''
   const accepted = c.req.header('Accept-Language') ?? ''

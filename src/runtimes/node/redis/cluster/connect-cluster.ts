@@ -154,7 +154,7 @@ export function connectCluster(
         if (mistake === undefined) return problems.shown(problems.list())
         throw new Misconfigured('The environment', [redisMistake(mistake)])
       }
-      // A master that hangs hides nothing about the others.
+      // A master that hangs must not hide the mistakes of the others.
       const masters = router.masters()
       const causes = await Promise.all(
         masters.map(async (node) => {

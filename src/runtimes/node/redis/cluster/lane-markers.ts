@@ -25,7 +25,7 @@ export class OtherLanes extends UnusableServer {
   }
 }
 
-/** The node says that another one owns its slots. */
+/** The node reports that another node owns its slots. */
 export class DisputedSlots extends Error {
   override readonly name = 'DisputedSlots'
   constructor() {

@@ -317,7 +317,7 @@ export class LostSlots extends Error {
 const nameIn = ({ servers }: RedisTarget): string | undefined =>
   servers.map(({ host }) => host).find((host) => /[a-z]/i.test(host) && !host.includes(':'))
 
-/** Returns the first that succeeds. Throws what an operator can correct, or why the last one failed. */
+/** Returns the first success. Throws an error that an operator can correct, or else the error of the last attempt. */
 async function firstOf<Value>(attempts: readonly Promise<Value>[]): Promise<Value> {
   try {
     return await Promise.any(attempts)
