@@ -250,4 +250,15 @@ export const oauthCases: readonly FieldCase[] = [
       ],
     },
   },
+  {
+    symptom: 'logins fail while gateways of two versions share one Redis',
+    sources: ['own'],
+    expected: 'the record of a login has only members that the earlier version reads',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/features/sign-in/stored-login.test.ts > a demand whose failure returns adds no member to it',
+      ],
+    },
+  },
 ]

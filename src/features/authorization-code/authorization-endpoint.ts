@@ -15,7 +15,7 @@ import {
   isRegisteredRedirect,
   withoutLoopbackPort,
 } from '../authorization-server/schemas/redirect-uri.ts'
-import { UNMET_MARK } from '../sign-in/return-path.ts'
+import { IS_UNMET, UNMET_MARK } from '../sign-in/return-path.ts'
 import { type AuthorizationCodes, newCode } from './authorization-code.ts'
 import { type AuthorizationRequest, formatParameters } from './authorization-request.ts'
 import { type ConsentChange, type Consents, holdersOf, isCovered } from './consent.ts'
@@ -35,7 +35,7 @@ import type { Withdrawal } from './withdrawal.ts'
 
 /** Documents of clients that one user may cause to be fetched. */
 const DOCUMENTS = { name: 'client_documents', limit: 30, windowSeconds: 60 }
-/** Requests of an address that demand a login. Each is stored for ten minutes. */
+/** Requests of an address that demand a login. Each is stored. Pushed ones are counted apart. */
 const LOGINS = { name: 'login_requests', limit: 60, windowSeconds: 60 }
 /** A client that registered itself is kept for this time after its last session has ended. */
 const KEPT_SECONDS = 2_592_000
@@ -118,7 +118,7 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
         throw oauthRefused('invalid_request_uri', 'request_uri_used')
       const { loginAfterSeconds } = found
       const pushed = loginAfterSeconds === undefined ? hash : found.pushed
-      const isUnmet = loginAfterSeconds !== undefined && given.one(UNMET_MARK) !== undefined
+      const isUnmet = loginAfterSeconds !== undefined && given.one(UNMET_MARK) === IS_UNMET
       return { form: parseForm(found.parameters), clientId, pushed, loginAfterSeconds, isUnmet }
     },
 
@@ -131,7 +131,11 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
       { form, clientId, pushed }: ReadRequest,
       { address, atSeconds }: { readonly address: string; readonly atSeconds: number },
     ): Promise<string> {
-      const key = await counterKey(options, 'logins', address)
+      const key = await counterKey(
+        options,
+        pushed === undefined ? 'logins' : 'pushed-logins',
+        address,
+      )
       const { exhausted } = await store.consult({ keys: [], counters: [{ ...LOGINS, key }] })
       if (exhausted !== undefined) throw new Denied({ code: 'rate_limited', ...exhausted })
       const parameters = formatParameters(form, form.one('dpop_jkt'))

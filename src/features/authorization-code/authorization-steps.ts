@@ -85,11 +85,12 @@ export function createAuthorizationSteps(endpoint: AuthorizationEndpoint, now: (
         : oauthRefused('unmet_authentication_requirements', 'authorize_login_unmet')
     // With `max_age`, the provider must say when the user logged in. Otherwise, nothing shows it.
     const ageSeconds = prompt === 'login' ? (maxAgeSeconds ?? LOGIN_SECONDS) : maxAgeSeconds
-    const isDemanding = prompt !== undefined || ageSeconds !== undefined || acr !== undefined
+    const isDemanding = prompt !== undefined || ageSeconds !== undefined
+    // Otherwise the page of the sign-in says what was not met: no error goes to the client.
+    const returnsUnmet = isTrusted && (isDemanding || acr !== undefined)
     const demand = {
       uiLocales: localesIn(read),
-      // Otherwise the page of the sign-in says what was not met: no error goes to the client.
-      returnsUnmet: isTrusted,
+      returnsUnmet,
       ...(acr !== undefined && { acr }),
       ...(loginAfterSeconds === undefined && {
         ...(prompt !== undefined && { prompt }),
@@ -99,7 +100,7 @@ export function createAuthorizationSteps(endpoint: AuthorizationEndpoint, now: (
     let user = await findUser({ returnPath, ...demand })
     if ('signInPath' in user) {
       if (prompts.has('none')) throw oauthRefused('login_required', 'authorize_login')
-      if (isDemanding && loginAfterSeconds === undefined) {
+      if ((isDemanding || returnsUnmet) && loginAfterSeconds === undefined) {
         const atSeconds = Math.floor(now() / 1000)
         const query = await endpoint.awaitLogin(read, { address, atSeconds })
         user = await findUser({ returnPath: `${AUTHORIZE_PATH}?${query}`, ...demand })

@@ -7,13 +7,14 @@ import * as z from 'zod/mini'
 import { credentialHash } from '../../access/tokens/reference.ts'
 import type { RandomBytes } from '../../crypto/random.ts'
 import { integer } from '../../validators/schema-parts.ts'
+import { LOGIN_SECONDS } from '../sign-in/login.ts'
 
 /** How long a user may read the consent page. */
 export const DECISION_SECONDS = 600
 /** `expires_in` of a pushed request: how long the client may take to send the browser. */
 export const PUSHED_SECONDS = 60
 /** How long the browser may use a pushed request that it has opened: the time for a login. */
-export const OPENED_SECONDS = 600
+export const OPENED_SECONDS = LOGIN_SECONDS
 /** RFC 9126 section 2.2. */
 export const REQUEST_URI_PREFIX = 'urn:ietf:params:oauth:request_uri:'
 

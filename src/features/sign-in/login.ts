@@ -6,7 +6,13 @@ import { hmacSha256, sha256 } from '../../crypto/sha256.ts'
 import { Denied, Unavailable } from '../../errors.ts'
 import type { Login, Provider } from './provider.ts'
 import { signInRefused } from './refused.ts'
-import { CALLBACK_PATH, returnPathIn, type SignInDemand } from './return-path.ts'
+import {
+  CALLBACK_PATH,
+  markUnmet,
+  returnPathIn,
+  type SignInDemand,
+  storedReturn,
+} from './return-path.ts'
 import type { SessionStore } from './session-store.ts'
 
 /**
@@ -69,7 +75,7 @@ export interface FailedLogin {
   readonly provider: Provider
   readonly returnPath: string
   /** As in the demand. */
-  readonly returnsUnmet?: true | undefined
+  readonly returnsUnmet?: boolean
 }
 
 export interface Logins {
@@ -122,12 +128,13 @@ export function createLogins({ providers, store, random = randomBytes }: LoginsO
       })
       const login = {
         issuer: provider.issuer,
-        returnPath: returnPathIn(returnPath),
+        returnPath: returnsUnmet
+          ? markUnmet(returnPathIn(returnPath), '0')
+          : returnPathIn(returnPath),
         browserHash: await sha256(cookie.secret),
         maxAgeSeconds,
         acr: acr === undefined ? undefined : [...acr],
         callbackPath: callbackPath === CALLBACK_PATH ? undefined : callbackPath,
-        returnsUnmet: returnsUnmet ? (true as const) : undefined,
       }
       await store.beginLogin(await sha256(state), login, LOGIN_SECONDS)
       return { url, cookie }
@@ -148,7 +155,8 @@ export function createLogins({ providers, store, random = randomBytes }: LoginsO
       if (cookie === undefined) throw signInRefused('browser')
       const provider = providers.find(({ issuer }) => issuer === login.issuer)
       if (provider === undefined) throw signInRefused('provider_unknown')
-      const { maxAgeSeconds, acr, returnPath, callbackPath = CALLBACK_PATH, returnsUnmet } = login
+      const { maxAgeSeconds, acr, callbackPath = CALLBACK_PATH } = login
+      const { returnPath, returnsUnmet } = storedReturn(login.returnPath)
       const demand = { maxAgeSeconds, acr, callbackPath }
       const expected = { ...(await deriveSecrets(cookie.secret, state)), ...demand, state }
       const keepUsed = () =>

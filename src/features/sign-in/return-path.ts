@@ -19,6 +19,23 @@ export const SESSION_PATH = `${SESSIONS_PATH}/:id`
 /** A parameter that is appended to a return path: the login did not meet the demand. */
 export const UNMET_MARK = 'login_unmet'
 
+/** The value of the mark if the login did not meet the demand. */
+export const IS_UNMET = '1'
+const MAY_BE_UNMET = new RegExp(`[?&]${UNMET_MARK}=0$`)
+
+/** Returns the path with the mark. */
+export const markUnmet = (path: string, value: '0' | typeof IS_UNMET): string =>
+  `${path}${path.includes('?') ? '&' : '?'}${UNMET_MARK}=${value}`
+
+/**
+ * Reads the return path of a stored login. The mark in it says that the browser also returns if the demand is
+ * not met: gateways of earlier versions refuse a record with a further member.
+ */
+export const storedReturn = (path: string) => ({
+  returnPath: path.replace(MAY_BE_UNMET, ''),
+  returnsUnmet: MAY_BE_UNMET.test(path),
+})
+
 /** Where a login begins, if the page that needed it cannot be shown again. */
 export const HOME_PATH = '/'
 

@@ -62,13 +62,12 @@ export interface SessionRenewal {
 /** A login in progress. It contains no secret: those are derived from the browser's cookie. */
 export const loginSchema = z.strictObject({
   issuer: z.string(),
+  /** See `storedReturn`. */
   returnPath: z.string(),
   /** The hash of the cookie of the browser that began the login. */
   browserHash: z.string(),
   maxAgeSeconds: z.optional(integer()),
   acr: z.optional(z.array(z.string())),
-  /** As in the demand. */
-  returnsUnmet: z.optional(z.literal(true)),
   /** Where the response arrives. Absent: at the callback of all providers. */
   callbackPath: z.optional(z.string()),
   /** The login has been completed: a second load of the callback goes on to its page. */

@@ -43,6 +43,34 @@ describe.each(['Node', 'workerd'] as const)('a demanded login on %s [S81]', (run
       /^https:\/\/agent\.example\.org/,
     )
   }
+  /** Returns the status and the target of the response to a request without a session. */
+  async function redirectFor(parameters: Record<string, string>) {
+    const query = new URLSearchParams({
+      response_type: 'code',
+      code_challenge: challengeOf(newVerifier()),
+      code_challenge_method: 'S256',
+      ...parameters,
+    })
+    const url = `${gateway.url}/oauth/authorize?${query}`
+    const headers = { 'sec-fetch-mode': 'navigate', accept: 'text/html' }
+    const response = await fetch(url, { redirect: 'manual', headers })
+    return { status: response.status, location: response.headers.get('location') ?? '' }
+  }
+
+  test('acr_values of a client that registered itself has no budget of an address', async () => {
+    const request = { client_id: client, redirect_uri: REDIRECT_URI, acr_values: 'mfa' }
+    const statuses = new Set<number>()
+    for (let at = 0; at < 61; at++) statuses.add((await redirectFor(request)).status)
+    expect([...statuses]).toEqual([303])
+  })
+
+  test('only a request with a demand lets an unmet login return', async () => {
+    const [redirect_uri = ''] = OWN_CLIENT.redirectUris
+    const request = { client_id: OWN_CLIENT.id, redirect_uri }
+    expect((await redirectFor(request)).location).not.toContain('unmet')
+    expect((await redirectFor({ ...request, acr_values: 'mfa' })).location).toContain('unmet')
+  })
+
   const sentAge = () => gateway.provider.requests.at(-1)?.get('max_age')
 
   test('the page of the consent has the name of the account, not its subject', async () => {

@@ -35,6 +35,8 @@ import {
   HAND_OVER_PATH,
   HANDED_OVER_PATH,
   HOME_PATH,
+  IS_UNMET,
+  markUnmet,
   OWN_CALLBACK_PATH,
   SESSION_PATH,
   SESSIONS_PATH,
@@ -43,7 +45,6 @@ import {
   SIGNED_OUT_PATH,
   type SignInDemand,
   signInPath,
-  UNMET_MARK,
 } from '../return-path.ts'
 import { readSession, removeCookie, SESSION_COOKIE, setCookie } from '../session.ts'
 import type { SessionReader } from '../session-reader.ts'
@@ -255,7 +256,7 @@ export function signInRoutes({
       // Such as with the back button: the login was completed before.
       if (isUsed(failure) && (await findUser(c)) !== undefined) return redirect(returnPath, [])
       if ('returnsUnmet' in completed && completed.returnsUnmet && isUnmet(failure))
-        return redirect(`${returnPath}${returnPath.includes('?') ? '&' : '?'}${UNMET_MARK}=1`, [])
+        return redirect(markUnmet(returnPath, IS_UNMET), [])
       c.set(REFUSED, { returnPath, provider: provider?.name } satisfies RefusedLogin as never)
       throw failure
     }
