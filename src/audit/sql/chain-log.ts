@@ -33,7 +33,7 @@ const near = (after: number): Sql =>
 const blocksWith = (start: string, after: number): Sql =>
   sql`SELECT ${BLOCK_COLUMNS}, min_ms, max_ms, ${text(start)}, terms, ids
     FROM audit_blocks WHERE ${near(after)}`
-/** In a database of before, which a consumer has not migrated yet, blocks have no start. */
+/** In the database of an earlier version, which no consumer has migrated yet, blocks have no start. */
 const STARTS = ['start_ms', 'NULL AS start_ms'] as const
 /** Shows whether a next page has blocks. */
 const nextBlocks = (after: number): Sql =>

@@ -4,7 +4,7 @@ import { firstOf, type TrailDatabase } from './database.ts'
 import { isMissing } from './schema.ts'
 import { sql } from './statement.ts'
 
-/** A database of before, which a consumer has not migrated yet. */
+/** The database of an earlier version, which no consumer has migrated yet. */
 function whenMissing(error: unknown): undefined {
   if (isMissing(error)) return undefined
   throw error

@@ -21,7 +21,7 @@ export const issuersView = z.strictObject({
         .enum(['configured', 'not fetched', 'fetched', 'failing', 'no keys'])
         .check(
           describe(
-            'failing: the last fetch failed, and keys of before are used if there are any; no keys: it has no key set, and its JWTs are refused',
+            'failing: the last fetch failed, and earlier keys are used if there are any; no keys: it has no key set, and its JWTs are refused',
           ),
         ),
     }),
