@@ -26,6 +26,9 @@ export interface ErasureRow {
   readonly done_ms: number | null
   /** The first event of the last block that was processed. Undefined before the migration. */
   readonly block_seq?: number
+  /** The last row whose change was read. Null or undefined: none. */
+  readonly change_ms?: number | null
+  readonly change_id?: string | null
   /** Null: the erasure covers every tenant. */
   readonly tenant: string | null
   /** `tenant`, or null for the platform. */

@@ -68,7 +68,7 @@ export async function eraseRows(
 ): Promise<boolean> {
   const areLettersErased = await eraseLetters(db, erasure)
   if (!(await eraseCaller(db, erasure))) return false
-  await eraseChanges(db, erasure)
+  if (!(await eraseChanges(db, erasure))) return false
   return (await eraseBlocks(db, erasure, options)) && areLettersErased
 }
 
@@ -90,18 +90,22 @@ interface ChangeRow {
   readonly change: string
 }
 
-/** Erases the changes in rows that name the person. Those of operators are few, so all that may name one are read. */
-async function eraseChanges(db: ConsumerDatabase, erasure: ErasureRow): Promise<void> {
+/**
+ * Erases the changes in rows that name the person. All that may name one are read. Returns false if rows remain for
+ * the next run, which begins behind the last row of this one.
+ */
+async function eraseChanges(db: ConsumerDatabase, erasure: ErasureRow): Promise<boolean> {
   const subject = erasure.subject ?? ''
   const column = text('change')
   // A tuple contains the subject, or characters that are percent-encoded.
   const mayName = sql`(${contains(column, JSON.stringify(subject).slice(1, -1))} OR ${contains(column, '%')})`
-  for (let last: Pick<ChangeRow, 'id' | 'time_ms'> = { id: '', time_ms: 0 }; ; ) {
+  let [ms, id] = [erasure.change_ms ?? 0, erasure.change_id ?? '']
+  for (let left = MAX_STATEMENTS; left > 0; left -= 1) {
     const page = await within(
       rowsOf<ChangeRow>(
         db,
         sql`SELECT id, time_ms, change FROM audit_events WHERE change IS NOT NULL AND ${isCovered(erasure)}
-          AND (time_ms, id) > (${last.time_ms}, ${last.id}) AND ${mayName}
+          AND (time_ms, id) > (${ms}, ${id}) AND ${mayName}
           ORDER BY time_ms, id LIMIT ${ROWS_PER_STATEMENT}`,
       ),
     )
@@ -111,9 +115,13 @@ async function eraseChanges(db: ConsumerDatabase, erasure: ErasureRow): Promise<
       await within(db.run([withoutGroup(CHANGE, erasure, db.dialect.isAmong('id', ids))]))
     }
     const end = page.at(-1)
-    if (end === undefined || page.length < ROWS_PER_STATEMENT) return
-    last = end
+    if (end === undefined || page.length < ROWS_PER_STATEMENT) return true
+    ms = end.time_ms
+    id = end.id
   }
+  const place = sql`UPDATE audit_erasures SET change_ms = ${ms}, change_id = ${id} WHERE id = ${erasure.id}`
+  await within(db.run([place]))
+  return false
 }
 
 /** Returns a condition for the rows up to the order, of the tenant if it is within one. */
