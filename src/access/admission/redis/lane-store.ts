@@ -73,6 +73,8 @@ function storeOver(
       since && { ...since, position: positions?.[lanes.all.indexOf(lane)] ?? '' }
     const sockets = legs.map((): UsedSocket => ({}))
     const check = relation && checkRelation(connection, relations, relation)
+    // A rejection that this function does not await, because a leg failed before, would end the process.
+    check?.catch(() => {})
     /** The first leg reads the feed before its admission, which so sees every reported change. */
     async function feedOf(lane: RedisConnection, cursor: FeedCursor): Promise<FeedReply> {
       try {

@@ -10,12 +10,15 @@ import { compileModel } from '../../../../src/access/relations/compile-model.ts'
 import {
   createRedisDecisionPoint,
   createRelationCheck,
+  type RelationCheck,
 } from '../../../../src/access/relations/redis/check.ts'
 import { createRelationTuples } from '../../../../src/access/relations/redis/tuples.ts'
 import { createRevocations } from '../../../../src/access/revocation/redis/revocations.ts'
 import { NOTHING_REVOCABLE } from '../../../../src/access/revocation/revocation.ts'
 import { createReferenceStore } from '../../../../src/access/tokens/redis/references.ts'
 import { createReferences } from '../../../../src/access/tokens/references.ts'
+import { Unavailable } from '../../../../src/errors.ts'
+import type { RedisConnection } from '../../../../src/redis/connection.ts'
 import { laneOf } from '../../../../src/redis/lanes.ts'
 import { withLanes } from '../../../harness/lanes.ts'
 import { startTestRedis, type TestRedis } from '../../../harness/redis.ts'
@@ -147,4 +150,38 @@ test('a reference is admitted in the lane of its subject, and refused after a re
     ttlSeconds: 600,
   })
   expect(await admit()).toMatchObject({ denial: { code: 'token_revoked', by: 'subject' } })
+})
+
+test('a defect of the relation check beside a lane that is away is no unhandled rejection', async () => {
+  const away: RedisConnection = {
+    ...lanes(),
+    send: () => Promise.reject(new Unavailable('redis', 'unreachable')),
+  }
+  const check: RelationCheck = {
+    command: () => Promise.reject(new TypeError('a defect')),
+    answerOf: () => Promise.reject(new TypeError('a defect')),
+    explanationOf: () => Promise.reject(new TypeError('a defect')),
+  }
+  const store = createLaneAdmissionStore(withLanes(away, 4), check)
+  const unhandled: unknown[] = []
+  const record = (error: unknown) => void unhandled.push(error)
+  process.on('unhandledRejection', record)
+  await expect(
+    store.consult({
+      ...{
+        caller: ADDRESS,
+        revocation: NOTHING_REVOCABLE,
+        limits: [],
+        nowMs: Date.now(),
+      },
+      bans: [{ by: 'address', key: `${away.keys.prefix}ban:x` }],
+      relation: {
+        ...{ tenant: 'acme', object: 'note:1', relation: 'viewer', subject: 'user:alice' },
+        contextualTuples: [],
+      },
+    }),
+  ).rejects.toThrow(Unavailable)
+  await new Promise(setImmediate)
+  process.off('unhandledRejection', record)
+  expect(unhandled).toEqual([])
 })
