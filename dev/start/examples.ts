@@ -1,5 +1,6 @@
 /** Example requests for a gateway that has started, ready to paste. */
 import { permissionSet } from '../../src/access/permissions.ts'
+import { accessOf } from '../../src/features/mcp/index.ts'
 import type { Policy } from '../../src/policy/policy.ts'
 import { DEMO_ORDER } from './demo-relations.ts'
 import type { Demo, PolicyFeatures } from './project.ts'
@@ -11,6 +12,10 @@ const DEFAULT_ROLE = 'reader'
 const VARIABLE = /[:*{]/
 /** The credentials of the demo subject. Double quotes: the shell replaces the variable. */
 const BEARER = `-H "Authorization: Bearer $TOKEN"`
+
+/** An MCP server answers with one message or with a stream. */
+const MCP_HEADERS =
+  "-H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream'"
 
 /** A request, and what is expected of it. */
 export interface Example {
@@ -112,15 +117,16 @@ export const appRequests = (url: string): Examples => ({
 
 /**
  * Returns a request that a role of the policy permits, the same one without a token, and one that
- * the role does not permit. Uses only routes without parameters and relations. Returns
- * {@link generalRequests} if the policy has no such route.
+ * the role does not permit. Uses only routes without parameters and relations, and calls the tools of an MCP server if
+ * there is no other. Returns {@link generalRequests} if the policy has neither.
  */
 export function requestsOf(
   { roles, routes }: Pick<Policy, 'roles' | 'routes'>,
   url: string,
 ): Examples {
   const plain = routes.filter(
-    ({ path, relation }) => relation === undefined && !VARIABLE.test(path),
+    ({ path, relation, mcp }) =>
+      relation === undefined && mcp === undefined && !VARIABLE.test(path),
   )
   const sets = [...roles].map(([role, patterns]) => ({ role, set: permissionSet(patterns) }))
   for (const { method, path, permission } of plain) {
@@ -142,5 +148,44 @@ export function requestsOf(
       })
     return { role, requests }
   }
-  return generalRequests(url)
+  return mcpRequests({ roles, routes }, url) ?? generalRequests(url)
+}
+
+/** Returns calls of an MCP server. Undefined: the policy has none, or no role may use it. */
+function mcpRequests(
+  { roles, routes }: Pick<Policy, 'roles' | 'routes'>,
+  url: string,
+): Examples | undefined {
+  const sets = [...roles].map(([role, patterns]) => ({ role, set: permissionSet(patterns) }))
+  for (const { method, path, permission, relation, mcp } of routes) {
+    if (method !== 'POST' || mcp === undefined || permission === undefined) continue
+    const holder = sets.find(({ set }) => set.covers(permission))
+    if (holder === undefined || relation !== undefined || VARIABLE.test(path)) continue
+    const { role, set } = holder
+    const tools = Object.entries(accessOf(mcp)?.tools ?? {})
+      .filter(([name]) => name !== '*')
+      .map(([name, entry]) => ({ name, ...(entry === true ? {} : entry) }))
+    const allowed = tools.find(
+      (tool) =>
+        tool.arguments === undefined &&
+        tool.relation === undefined &&
+        (tool.permission === undefined || set.covers(tool.permission)),
+    )
+    const refused = tools.find((tool) => tool.permission && !set.covers(tool.permission))
+    const send = (message: object, bearer = `${BEARER} `) =>
+      `${bearer}${MCP_HEADERS} -d ${quoted(JSON.stringify({ jsonrpc: '2.0', id: 1, ...message }))} ${url}${path}`
+    const call = (name: string) => ({ method: 'tools/call', params: { name, arguments: {} } })
+    const message = allowed === undefined ? { method: 'tools/list' } : call(allowed.name)
+    const requests: Example[] = [
+      { comment: `200: alice has the role ${role}`, request: send(message) },
+      { comment: '401: no token', request: send(message, '') },
+    ]
+    if (refused !== undefined)
+      requests.push({
+        comment: `403: the role ${role} does not have ${refused.permission}`,
+        request: send(call(refused.name)),
+      })
+    return { role, requests }
+  }
+  return undefined
 }

@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { freePort } from '../harness/process.ts'
@@ -48,6 +51,21 @@ describe('an MCP server of npm create portcullis', () => {
     await writer.callTool(add)
     expect(await list()).toContain('Call Bob')
     await Promise.all([reader.close(), writer.close()])
+  })
+
+  test('prints requests that it answers as their comments say', async () => {
+    const { documented, received } = await project.printedRequests()
+    expect(documented).toEqual(['200', '401', '403'])
+    expect(received).toEqual(documented)
+  })
+
+  test('a port of the example server that is in use is named with the variables to set', async () => {
+    const taken = createServer().listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    const { port } = taken.address() as AddressInfo
+    const output = await project.run('sh', '-c', `MCP_PORT=${port} node server.ts 2>&1; [ $? = 1 ]`)
+    taken.close()
+    expect(output).toMatch(/^MCP server: .*EADDRINUSE.*set MCP_PORT .* and ORIGIN_URL .*\n$/)
   })
 
   test('answers the requests of its README as documented', async () => {

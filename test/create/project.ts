@@ -22,6 +22,8 @@ export interface CreatedProject {
   /** Returns an access token for development. */
   token(...args: readonly string[]): Promise<string>
   file(name: string): Promise<string>
+  /** Runs the requests that `npm start` printed, and returns their statuses: as in the comments, and as received. */
+  printedRequests(): Promise<{ documented: readonly string[]; received: readonly string[] }>
   /** Runs the requests of the README, and returns their statuses: as documented, and as received. */
   requestsOfReadme(): Promise<{ documented: readonly string[]; received: readonly string[] }>
   /** Returns the processes that `npm start` started. */
@@ -65,6 +67,15 @@ export async function createProject(
     return (await succeed(runIn(path, command, NPM_SETTINGS))).stdout
   }
 
+  async function statuses(text: string, comments: RegExp) {
+    const lines = text.replaceAll(DOCUMENTED_URL, url)
+    const script = `curl() { node ${CURL} "$@"; }\nexport PORTCULLIS_URL=${url}\n${lines}`
+    const output = await run('sh', '-euc', script)
+    const all = (what: RegExp, from: string) =>
+      [...from.matchAll(what)].map(([, status = '']) => status)
+    return { documented: all(comments, text), received: all(/^HTTP\/1\.1 (\d{3})/gm, output) }
+  }
+
   return {
     path,
     run,
@@ -82,15 +93,13 @@ export async function createProject(
     async requestsOfReadme() {
       const blocks = blocksOf(await file('README.md'))
       const { text = '' } = blocks.find((block) => block.text.startsWith('TOKEN=')) ?? {}
-      const lines = text.replaceAll(DOCUMENTED_URL, url)
-      const script = `curl() { node ${CURL} "$@"; }\nexport PORTCULLIS_URL=${url}\n${lines}`
-      const output = await run('sh', '-euc', script)
-      const all = (what: RegExp, from: string) =>
-        [...from.matchAll(what)].map(([, status]) => status)
-      return {
-        documented: all(/# (\d{3})$/gm, text) as string[],
-        received: all(/^HTTP\/1\.1 (\d{3})/gm, output) as string[],
-      }
+      return statuses(text, /# (\d{3})$/gm)
+    },
+    async printedRequests() {
+      const requests = /^TOKEN=.*(?:\n# \d.*\ncurl .*)+\n/m
+      const { stdout = '' } = (await started?.printed(requests)) ?? {}
+      const [text = ''] = requests.exec(stdout) ?? []
+      return statuses(text, /^# (\d{3})/gm)
     },
     processes: () => (started === undefined ? [] : descendantsOf(started.pid)),
     async stop() {

@@ -29,4 +29,11 @@ createServer(async (request, response) => {
   // The types of the SDK do not allow for `exactOptionalPropertyTypes`.
   await server.connect(transport as Parameters<McpServer['connect']>[0])
   await transport.handleRequest(request, response)
-}).listen(port, '127.0.0.1')
+})
+  .on('error', ({ message }) => {
+    console.error(
+      `MCP server: ${message}; set MCP_PORT to a free port, and ORIGIN_URL to http://127.0.0.1:PORT, in dev.env`,
+    )
+    process.exit(1)
+  })
+  .listen(port, '127.0.0.1')
