@@ -3,7 +3,8 @@ import type { IssuerInput } from '../validators/issuer-input.ts'
 
 /**
  * Returns the trusted issuers of access tokens for `issuers` of the policy, which checks them. They are in place of the variable
- * `ISSUERS`, and contain no secrets: an issuer with a secret in `jwks` needs the variable.
+ * `ISSUERS`, and contain no secrets: an issuer with a secret in `jwks` needs the variable. The parameter has no type of its own:
+ * the compiler then refuses unknown fields and presets.
  *
  * @example
  * ```ts
@@ -16,8 +17,6 @@ import type { IssuerInput } from '../validators/issuer-input.ts'
  * export default definePolicy({ issuers, roles: {}, limits: {}, routes: [] })
  * ```
  */
-export function defineIssuers<const Issuers extends readonly IssuerInput[]>(
-  issuers: Issuers,
-): Issuers {
+export function defineIssuers(issuers: readonly IssuerInput[]): readonly IssuerInput[] {
   return issuers
 }

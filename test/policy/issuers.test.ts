@@ -36,6 +36,22 @@ function mistakesIn(act: () => unknown): readonly string[] {
   }
 }
 
+test('a field or a preset that does not exist is an error of the compiler', () => {
+  const auth0 = { preset: 'auth0', issuer: 'https://a.eu.auth0.com/', audience: 'api' } as const
+  const all: unknown = () => [
+    defineIssuers([auth0]),
+    // @ts-expect-error: audience is misspelled
+    defineIssuers([{ preset: 'auth0', issuer: 'https://a.eu.auth0.com/', audiense: 'api' }]),
+    // @ts-expect-error: no such field
+    defineIssuers([{ ...auth0, nonsense: 1 }]),
+    // @ts-expect-error: rolesMap is misspelled
+    defineIssuers([{ issuer: ISSUER, audience: 'api', rolesMapp: {} }]),
+    // @ts-expect-error: no such preset
+    defineIssuers([{ ...auth0, preset: 'auht0' }]),
+  ]
+  expect(all).toBeInstanceOf(Function)
+})
+
 describe('a policy with issuers', () => {
   let gateway: TestGateway
   let own: readonly IssuerInput[]
