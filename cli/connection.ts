@@ -6,7 +6,9 @@ import { usage } from './failure.ts'
 import { loginFor } from './login/store.ts'
 import { projectAround } from './project.ts'
 
-export const DEFAULT_URL = 'http://127.0.0.1:8787'
+const DEFAULT_PORT = 8787
+export const DEFAULT_URL = `http://127.0.0.1:${DEFAULT_PORT}`
+const MAX_PORT = 65_535
 const FIRST_OPERATOR = '`portcullis clients hash-secret` creates the client of an operator'
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|localhost|\[::1\])$/
 
@@ -63,10 +65,16 @@ export function readConnection(
 
 /** Returns the origin of the gateway. Throws a usage failure, also for plain http to another machine. */
 export function gatewayUrl({ url: named }: ConnectionOptions, env: NodeJS.ProcessEnv): string {
-  const url = originOf(named ?? (env.PORTCULLIS_URL || DEFAULT_URL))
+  const url = originOf(named ?? (env.PORTCULLIS_URL || localUrl(env)))
   if (!LOOPBACK.test(url.hostname) && url.protocol !== 'https:')
     throw usage(`${url.origin}: must be https, because the client's secret is sent there`)
   return url.origin
+}
+
+/** Returns the URL of a gateway on this machine. `npm start` reads the same variable. */
+function localUrl({ PORT = '' }: NodeJS.ProcessEnv): string {
+  const port = /^\d{1,5}$/.test(PORT) ? Number(PORT) : 0
+  return port > 0 && port <= MAX_PORT ? `http://127.0.0.1:${port}` : DEFAULT_URL
 }
 
 function originOf(text: string): URL {

@@ -51,6 +51,16 @@ describe('the connection of a command', () => {
     expect(readConnection({}, {}, project)).toMatchObject({ clientId: 'saved' })
   })
 
+  test('uses PORT for a gateway on this machine, unless PORTCULLIS_URL names one', () => {
+    const urlWith = (env: NodeJS.ProcessEnv) => readConnection({}, env, checkout).url
+    expect(urlWith({ PORT: '8788' })).toBe('http://127.0.0.1:8788')
+    expect(urlWith({ PORT: '8788', PORTCULLIS_URL: 'http://127.0.0.1:9' })).toBe(
+      'http://127.0.0.1:9',
+    )
+    for (const PORT of ['', '0', '65536', 'http', '1e3'])
+      expect(urlWith({ PORT }), PORT).toBe('http://127.0.0.1:8787')
+  })
+
   test('prefers the environment to .dev.vars, and options to the environment', () => {
     const env = { ...FROM_ENVIRONMENT, PORTCULLIS_URL: 'https://api.example/' }
     expect(readConnection({}, env, checkout)).toEqual({
