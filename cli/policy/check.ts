@@ -1,8 +1,8 @@
 /** `portcullis policy check`: mistakes and lints of a policy, with their places. */
 import { relative } from 'node:path'
 import { type Policy, requirePolicy } from '../../src/policy/policy.ts'
-import type { Mistake } from '../../src/problems/mistake.ts'
-import { withIssuersOf } from '../../src/validators/environment.ts'
+import { type Mistake, mistakeAt } from '../../src/problems/mistake.ts'
+import { BOTH_HAVE_ISSUERS, withIssuersOf } from '../../src/validators/environment.ts'
 import { mistakesOf, REFUSED, usage } from '../failure.ts'
 import { createOutput } from '../output.ts'
 import { loadRunTimes } from '../patterns/run-time.ts'
@@ -117,6 +117,8 @@ async function mistakesOrPolicy(
   try {
     const policy = await loadPolicy(file, root)
     requirePolicy(policy)
+    if (policy.issuers !== undefined && process.env.ISSUERS !== undefined)
+      return { mistakes: [mistakeAt('conflict', ['issuers'], `ISSUERS ${BOTH_HAVE_ISSUERS}`)] }
     return policy
   } catch (error) {
     if (!(error instanceof Error) || error.name !== 'Misconfigured') throw error

@@ -115,7 +115,7 @@ export const RULES = {
               path: ['routes', index, field],
               message: `${of}: no role grants ${permission}`,
               suggestion:
-                didYouMean(permission, granted) ??
+                nearestPermission(permission, granted) ??
                 `add '${permission}' to a role, unless scopes grant it`,
             }
     },
@@ -390,4 +390,17 @@ function isStricter({ roles }: Policy, route: PolicyRoute, open: PolicyRoute): b
   return callers.some(
     (caller) => admits(open, caller, authorize) && !admits(route, caller, authorize),
   )
+}
+
+/** Returns a suggestion that differs by its spelling only: each part of it is similar to that of the permission. */
+function nearestPermission(permission: string, known: readonly string[]): string | undefined {
+  const parts = permission.split(':')
+  const similar = known.filter((name) => {
+    const others = name.split(':')
+    return (
+      others.length === parts.length &&
+      parts.every((part, at) => didYouMean(part, others.slice(at, at + 1)) !== undefined)
+    )
+  })
+  return didYouMean(permission, similar)
 }

@@ -68,6 +68,20 @@ wrong.ts: 2 errors, 0 warnings, 0 info, 0 silenced
     )
   })
 
+  test('refuses issuers in the policy beside ISSUERS, as the start does', async () => {
+    const issuers = "[{ issuer: 'https://idp.example.com', audience: 'api' }]"
+    const file = write('both.ts', POLICY.replace('  roles:', `  issuers: ${issuers},\n  roles:`))
+    const check = (env: Record<string, string>) =>
+      runCli(['policy', 'check', file], { cwd: folder, env: { TMPDIR: temporary, ...env } })
+    expect((await check({})).code).toBe(0)
+    expect(await check({ ISSUERS: '[]' })).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(
+        /^both\.ts:4:\d+ error .*\n.*ISSUERS is set, and so are issuers of/,
+      ),
+    })
+  })
+
   test('exits with 0 for warnings, with 1 for more than --max-warnings, and with 0 if they are silenced', async () => {
     write('portcullis.config.ts', POLICY)
     const { code, stdout } = await run('check')

@@ -258,6 +258,22 @@ test('a permission that no role grants is found with each tool that requires it,
   ])
 })
 
+test.each([
+  ['invoices:delete', 'invoices:write', "add 'invoices:delete' to a role, unless scopes grant it"],
+  ['invoices:wirte', 'invoices:write', 'did you mean "invoices:write"?'],
+  ['invoice:write', 'invoices:write', 'did you mean "invoices:write"?'],
+])(
+  'for %s beside %s in a role, only another spelling is suggested',
+  (permission, granted, text) => {
+    const policy = policyWith({
+      roles: { reader: ['orders:read', granted] },
+      routes: [READ, { ...WRITE, permission }],
+    })
+    const found = lint(policy, {}).find(({ rule }) => rule === 'ungranted-permission')
+    expect(found?.suggestion).toBe(text)
+  },
+)
+
 test('a permission that a client in CLIENTS may request as a scope is granted', () => {
   const policy = policyWith(CASES['ungranted-permission'].bad)
   const CLIENTS = JSON.stringify([{ id: 'a' }, { id: 'b', scopes: ['invoices:write'] }])
