@@ -129,16 +129,18 @@ describe('the tutorial', () => {
       const got = statusesIn(output, /HTTP\/1\.1 (\d{3}) /g)
       expect(got, output).toEqual(statusesIn(block.text, /# (\d{3})$/gm))
       if (block.text.includes('audit query')) expect(output).toContain('token_revoked:subject')
-      if (block.section.startsWith('7.') && block.text.includes('serve')) await signInAs('carol')
+      if (block.section.startsWith('7.') && block.text.includes('serve'))
+        await signInAndOutAs('carol')
     }
     expect(running.size).toBe(SERVERS.length)
   })
 })
 
-/** Does in a browser what the tutorial says. */
-async function signInAs(name: string): Promise<void> {
+/** Does in a browser what the tutorial says: a login, and a sign-out at both. */
+async function signInAndOutAs(name: string): Promise<void> {
   const browser = createUserAgent()
-  const page = `http://127.0.0.1:${ports.get('8787')}/notes`
+  const gateway = `http://127.0.0.1:${ports.get('8787')}`
+  const page = `${gateway}/notes`
   let shown = await browser.visit(page)
   for (const form of [{ prompt: 'login', login: name, password: 'any' }, { prompt: 'consent' }]) {
     const [, action = ''] = /action="([^"]+)"/.exec(shown.text) ?? []
@@ -150,4 +152,16 @@ async function signInAs(name: string): Promise<void> {
   }
   expect(shown.url).toBe(page)
   expect(JSON.parse(shown.text)).toMatchObject({ caller: name })
+  const asked = await browser.visit(`${gateway}/oauth/sign-out`, undefined, {
+    method: 'POST',
+    headers: { origin: gateway, 'sec-fetch-site': 'same-origin' },
+  })
+  const [, action = ''] = /action="([^"]+)"/.exec(asked.text) ?? []
+  const [, xsrf = ''] = /name="xsrf" value="([^"]+)"/.exec(asked.text) ?? []
+  const ended = await browser.visit(action, undefined, {
+    method: 'POST',
+    body: new URLSearchParams({ xsrf, logout: 'yes' }).toString(),
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  })
+  expect(ended.url).toBe(`${gateway}/oauth/signed-out`)
 }
