@@ -15,6 +15,7 @@ import { callsOf } from './calls.ts'
 import type { Finding, Severity } from './finding.ts'
 import { sendersOfAuthTime } from './login-ages.ts'
 import { admits, roleCaller, routesOfFeatures } from './matrix.ts'
+import { nearestPermission } from './nearest-permission.ts'
 import { patternsOf } from './route-patterns.ts'
 
 interface Rule {
@@ -390,17 +391,4 @@ function isStricter({ roles }: Policy, route: PolicyRoute, open: PolicyRoute): b
   return callers.some(
     (caller) => admits(open, caller, authorize) && !admits(route, caller, authorize),
   )
-}
-
-/** Returns a suggestion that differs by its spelling only: each part of it is similar to that of the permission. */
-function nearestPermission(permission: string, known: readonly string[]): string | undefined {
-  const parts = permission.split(':')
-  const similar = known.filter((name) => {
-    const others = name.split(':')
-    return (
-      others.length === parts.length &&
-      parts.every((part, at) => didYouMean(part, others.slice(at, at + 1)) !== undefined)
-    )
-  })
-  return didYouMean(permission, similar)
 }

@@ -40,12 +40,12 @@ test('a field or a preset that does not exist is an error of the compiler', () =
   const auth0 = { preset: 'auth0', issuer: 'https://a.eu.auth0.com/', audience: 'api' } as const
   const all: unknown = () => [
     defineIssuers([auth0]),
-    // @ts-expect-error: audience is misspelled
-    defineIssuers([{ preset: 'auth0', issuer: 'https://a.eu.auth0.com/', audiense: 'api' }]),
+    // @ts-expect-error: audience is wrong
+    defineIssuers([{ preset: 'auth0', issuer: 'https://a.eu.auth0.com/', audiences: 'api' }]),
     // @ts-expect-error: no such field
     defineIssuers([{ ...auth0, nonsense: 1 }]),
-    // @ts-expect-error: rolesMap is misspelled
-    defineIssuers([{ issuer: ISSUER, audience: 'api', rolesMapp: {} }]),
+    // @ts-expect-error: rolesMap is wrong
+    defineIssuers([{ issuer: ISSUER, audience: 'api', roleMap: {} }]),
     // @ts-expect-error: no such preset
     defineIssuers([{ ...auth0, preset: 'auht0' }]),
   ]
