@@ -28,5 +28,6 @@ export default definePolicy({
     },
   ],
   // The command line (`npx portcullis`) needs both.
+  // openapi() from 'portcullis/openapi' adds a page about all calls, at /-/docs.
   features: [operators(), authorizationServer()],
 })
