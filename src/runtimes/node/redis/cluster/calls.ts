@@ -110,12 +110,7 @@ export function clusterCalls(
           isWriter
             ? node.write(commands, deadline, options)
             : node.send(commands, deadline, options)
-        const sent = isReady
-          ? send()
-          : router.verified(node, slot).then(() => {
-              if (deadline.isExpired) throw new Error('the deadline has passed')
-              return send()
-            })
+        const sent = isReady ? send() : node.sendWhen(router.verified(node, slot), deadline, send)
         sent.then(
           (replies) => {
             if (!deadline.isExpired && !replies.every(isDown)) breaker?.succeeded()

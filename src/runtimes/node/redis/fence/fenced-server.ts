@@ -41,6 +41,12 @@ export interface FencedServer {
   ): Promise<readonly RedisReply[]>
   /** As `send`, over the socket of calls that wait for replicas. */
   write: FencedServer['send']
+  /** Calls `send` after `believed`. A call that fails before, or whose deadline passes, counts as doubted. */
+  sendWhen<Result>(
+    believed: Promise<void>,
+    deadline: Within,
+    send: () => Promise<Result>,
+  ): Promise<Result>
   /** Sends commands over the socket of the fence. Their replies are never those of a decision. */
   query(commands: readonly RedisCommand[]): Promise<readonly RedisReply[]>
   /** See `Fence.proved`. */
@@ -128,10 +134,20 @@ export function createFencedServer(options: FencedServerOptions): FencedServer {
     (commands, deadline, options) =>
       fence.isOpen()
         ? exchange(socket, commands, deadline, options?.over)
-        : fence.proved().then(() => {
-            if (deadline.isExpired) throw new Error('the deadline has passed')
-            return exchange(socket, commands, deadline, options?.over)
-          })
+        : sendWhen(fence.proved(), deadline, () =>
+            exchange(socket, commands, deadline, options?.over),
+          )
+
+  const sendWhen: FencedServer['sendWhen'] = (believed, deadline, send) =>
+    believed
+      .then(() => {
+        if (deadline.isExpired) throw new Error('the deadline has passed')
+      })
+      .catch((cause) => {
+        doubted += 1
+        throw cause
+      })
+      .then(send)
 
   async function ping(): Promise<void> {
     if (isPinging) return
@@ -151,6 +167,7 @@ export function createFencedServer(options: FencedServerOptions): FencedServer {
     send: through(requests),
     write: joinWaits(through(writers)),
     query,
+    sendWhen,
     proved: fence.proved,
     isBelieved: fence.isOpen,
     failure: fence.failure,

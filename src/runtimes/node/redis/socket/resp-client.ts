@@ -57,7 +57,7 @@ export interface ServerState {
   readonly answered: number
   /** Calls without a reply. One whose reply came after its deadline has one. */
   readonly failed: number
-  /** Calls whose replies were not used, because they came after a silence. */
+  /** Calls whose replies came after a silence, or that were not sent because the server was not believed. */
   readonly doubted: number
   /** How often the server was no longer believed: a silence was too long, or a socket was lost. */
   readonly fenced: number
