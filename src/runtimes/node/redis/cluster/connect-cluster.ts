@@ -71,7 +71,10 @@ export function connectCluster(
     },
     onPromotion: (address) =>
       console.error(`Redis Cluster: the replica ${address} has become a master`),
-    onTick: () => problems.report(),
+    onTick() {
+      checks.renew()
+      problems.report()
+    },
     verifiedSlots: [CONTROL_TAG, ...laneTags(target.lanes)].map(tagSlot),
   })
   const checks = createClusterChecks(router, {

@@ -32,9 +32,14 @@ export class UnsafeSettings extends UnusableServer {
 export interface ClusterChecks {
   /** Reads the settings of a master, at each proof. Throws `UnsafeSettings`, and if it does not answer. */
   require(node: ClusterNode): Promise<void>
+  /** Reads the settings of believed masters again if {@link RENEWED_MS} have passed. Believes none that became unsafe. */
+  renew(): void
   /** Returns what is known about all masters now, each finding once. */
   findings(): Findings
 }
+
+/** How often the settings of a master that is believed are read, in milliseconds. */
+export const RENEWED_MS = 30_000
 
 const SETTINGS = [
   'cluster-node-timeout',
@@ -59,14 +64,30 @@ const UNREADABLE: NodeFindings = {
 export function createClusterChecks(
   router: Pick<ClusterRouter, 'masters' | 'ranges'>,
   requirements: ClusterRequirements,
+  now: () => number = () => performance.now(),
 ): ClusterChecks {
   const found = new Map<string, NodeFindings>()
+  const checkedMs = new WeakMap<ClusterNode, number>()
+
+  async function require(node: ClusterNode): Promise<void> {
+    checkedMs.set(node, now())
+    const settings = await settingsOf(node)
+    const findings = settings === 'refused' ? UNREADABLE : findingsOf(settings, requirements)
+    found.set(node.address, findings)
+    if (findings.isUnsafe) throw new UnsafeSettings()
+  }
+
   return {
-    async require(node) {
-      const settings = await settingsOf(node)
-      const findings = settings === 'refused' ? UNREADABLE : findingsOf(settings, requirements)
-      found.set(node.address, findings)
-      if (findings.isUnsafe) throw new UnsafeSettings()
+    require,
+    renew() {
+      for (const node of router.masters()) {
+        const sinceMs = now() - (checkedMs.get(node) ?? Number.NEGATIVE_INFINITY)
+        if (!node.isBelieved() || sinceMs < RENEWED_MS) continue
+        // One that does not answer is the concern of the fence.
+        require(node).catch((cause) => {
+          if (cause instanceof UnsafeSettings) node.disbelieve()
+        })
+      }
     },
     findings() {
       const ofMasters = router.masters().flatMap(({ address }) => found.get(address) ?? [])

@@ -53,6 +53,8 @@ export interface FencedServer {
   proved(): Promise<void>
   /** See `Fence.isOpen`. */
   isBelieved(): boolean
+  /** See `Fence.close`. */
+  disbelieve(): void
   /** See `Fence.failure`. */
   failure(): unknown
   /** Sends `PING` if the server is silent, and begins a proof if it is not believed. Throws never. */
@@ -170,6 +172,7 @@ export function createFencedServer(options: FencedServerOptions): FencedServer {
     sendWhen,
     proved: fence.proved,
     isBelieved: fence.isOpen,
+    disbelieve: fence.close,
     failure: fence.failure,
     tick() {
       if (!fence.isOpen()) fence.proved().catch(() => {})
