@@ -5,9 +5,18 @@ import { signIn } from 'portcullis/sign-in'
 const french: PageLanguage = {
   tag: 'fr',
   texts: {
-    signIn: { 'signIn.title': 'Se connecter', 'wait.time': 'Réessayez dans {time}.' },
+    signIn: { 'signOut.title': 'Se déconnecter', 'wait.time': 'Réessayez dans {time}.' },
     scopes: { 'orders:read': 'Voir vos commandes' },
   },
 }
 
-export const feature = signIn({ branding: { name: 'Tea', languages: [german, french] } })
+// German with one text of its own.
+const teaGerman: PageLanguage = {
+  ...german,
+  texts: {
+    ...german.texts,
+    signIn: { ...german.texts.signIn, 'signedOut.title': 'Bis bald bei Tea' },
+  },
+}
+
+export const feature = signIn({ branding: { name: 'Tea', languages: [teaGerman, french] } })

@@ -69,10 +69,10 @@ export function revocationCalls(context: AdminContext): AdminCall[] {
       path: '/revocations',
       permission: 'revocations:create',
       id: 'createRevocation',
-      summary: 'Revoke tokens',
+      summary: 'Revoke a token, or sign a user out everywhere',
       description:
-        'Revokes one `token` by its `jti`, or everything that was issued to a `session`, ' +
-        '`subject`, `client` or `tenant` up to the current second. The revocation applies ' +
+        'Revokes one `token` by its `jti`, or logs out: everything that was issued to a `session`, ' +
+        '`subject` (a user), `client` or `tenant` up to the current second. The revocation applies ' +
         'everywhere from the next request on. With `tenant`, or by an operator with a tenant, it covers ' +
         'only what members of that tenant hold.',
       query: waitSchema,
