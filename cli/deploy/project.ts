@@ -74,12 +74,21 @@ const GUARDS = /['"]portcullis\/(?:hono|fetch|express)['"]/
  */
 export function requireNoApp(folder: string, does: string, instead: string): void {
   if (hasPolicy(folder) || !existsSync(join(folder, GATEWAY_FILE))) return
-  const { main } = readToml(join(folder, GATEWAY_FILE), GATEWAY_FILE)
-  const file = join(folder, String(main))
-  if (!existsSync(file) || !GUARDS.test(readFileSync(file, 'utf8'))) return
+  const main = mainIn(readFileSync(join(folder, GATEWAY_FILE), 'utf8'))
+  const file = join(folder, main)
+  if (main === '' || !existsSync(file) || !GUARDS.test(readFileSync(file, 'utf8'))) return
   throw usage(
-    `${folder} is an app that guards its own routes (${String(main)}), and this command ${does}; ${instead}`,
+    `${folder} is an app that guards its own routes (${main}), and this command ${does}; ${instead}`,
   )
+}
+
+/** Returns the main module that a configuration names; empty: the command itself reports its mistakes. */
+function mainIn(text: string): string {
+  try {
+    return String(parse(text).main ?? '')
+  } catch {
+    return ''
+  }
 }
 
 function otherFiles(folder: string): readonly string[] {
