@@ -77,7 +77,7 @@ wrong.ts: 2 errors, 0 warnings, 0 info, 0 silenced
     expect(await check({ ISSUERS: '[]' })).toMatchObject({
       code: 1,
       stdout: expect.stringMatching(
-        /^both\.ts:4:\d+ error .*\n.*ISSUERS is set, and so are issuers of/,
+        /^both\.ts:4:\d+ error .*\n.*ISSUERS is set, and the policy has issuers too/,
       ),
     })
   })
