@@ -116,9 +116,17 @@ describe('a gateway of npm create portcullis', () => {
     }
     expect(Object.keys(dependencies)).toEqual(['hono', 'portcullis', 'zod'])
     expect((await readdir(project.path)).sort()).toEqual([
-      ...['.dev.vars', '.github', '.gitignore', '.wrangler', 'README.md', 'node_modules'],
-      ...['package-lock.json', 'package.json', 'portcullis.config.ts', 'test', 'tsconfig.json'],
-      ...['workers', 'wrangler.toml'],
+      ...[
+        '.dev.vars',
+        '.github',
+        '.gitignore',
+        '.vscode',
+        '.wrangler',
+        'README.md',
+        'node_modules',
+      ],
+      ...['package-lock.json', 'package.json', 'portcullis-0.1.0.tgz', 'portcullis.config.ts'],
+      ...['test', 'tsconfig.json', 'workers', 'wrangler.toml'],
     ])
   })
 

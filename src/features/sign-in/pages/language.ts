@@ -11,6 +11,7 @@ export interface PageLanguage {
   readonly tag: string
   /** The direction of the script. Default `ltr`. */
   readonly direction?: 'ltr' | 'rtl'
+  /** Texts by group and name. The names are those of `german`. */
   readonly texts: {
     /** The pages of the sign-in, and refused navigations. */
     readonly signIn?: { readonly [Name in keyof typeof ENGLISH]?: string }
