@@ -118,6 +118,7 @@ describe('a gateway of npm create portcullis', () => {
     expect((await readdir(project.path)).sort()).toEqual([
       ...[
         '.dev.vars',
+        '.git',
         '.github',
         '.gitignore',
         '.vscode',
