@@ -29,7 +29,7 @@ const ERROR_CODE = /^[a-z_]{1,64}$/
 
 /**
  * Sends the request of a login with a code that does not exist. The provider authenticates the client
- * before it looks for the code (RFC 6749 section 4.1.3), so its error tells one from the other.
+ * before it looks for the code (RFC 6749 section 4.1.3), so its error shows which of the two it refused.
  */
 export async function clientMistake(
   url: string,

@@ -140,7 +140,7 @@ function manifest(text: string, { redis, kind, origin }: Answers): string {
   return `${JSON.stringify(parsed, undefined, 2)}\n`
 }
 
-/** Makes the project depend on a tarball in its own folder. */
+/** Changes the files so that the project uses a tarball in its own folder. */
 function useTarball(files: Map<string, string>, file: string): void {
   change(files, 'package.json', (text) => {
     const parsed = JSON.parse(text) as { dependencies: Record<string, string> }

@@ -62,7 +62,7 @@ test('SQLite inserts rows with one statement for each, which it keeps', () => {
   ])
 })
 
-test('D1 inserts rows with one statement, and skips known ones if it is told to', () => {
+test('D1 inserts rows with one statement, and can skip rows that it has already', () => {
   expect(rendered(D1, true)).toEqual([
     {
       text: 'INSERT INTO t (a, n) SELECT value ->> 0, value ->> 1 FROM json_each(?) WHERE true ON CONFLICT DO NOTHING',

@@ -111,7 +111,11 @@ const MISTAKES: readonly [string, object, RegExp][] = [
     { tag: 'fr', texts: { signIn: { 'page.back': 'Retour {name}' } } },
     /page\.back.*must have no braces/,
   ],
-  ['a tag that is none', { tag: 'french!', texts: {} }, /must be a language tag such as de/],
+  [
+    'a text that is not a language tag',
+    { tag: 'french!', texts: {} },
+    /must be a language tag such as de/,
+  ],
   ['texts of an unknown feature', { tag: 'fr', texts: { signin: {} } }, /signin/],
 ]
 
