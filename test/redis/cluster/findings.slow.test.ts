@@ -253,18 +253,24 @@ describe.skipIf(!hasRedisServer)('a cluster', () => {
   )
 
   describe('whose nodes announce', () => {
+    /** Sets the ports, and waits until every node has the new port of each node, not only the port. */
     const announce = async (ports: ReadonlyMap<ClusterNode, number>) => {
-      for (const [node, port] of ports) await settingAt(node, 'cluster-announce-port', String(port))
-      const expected = [...ports].map(([node, port]) => (port === 0 ? node.port : port))
+      const expected: string[] = []
+      for (const [node, port] of ports) {
+        await settingAt(node, 'cluster-announce-port', String(port))
+        const id = String(await node.direct.cluster('MYID'))
+        expected.push(`${id} 127.0.0.1:${port === 0 ? node.port : port}@`)
+      }
       await expect
         .poll(async () => {
           const views = await Promise.all(
             cluster.nodes.map(async ({ direct }) => String(await direct.cluster('NODES'))),
           )
-          return views.every((view) => expected.every((port) => view.includes(`:${port}@`)))
+          return views.every((view) => expected.every((start) => view.includes(start)))
         })
         .toBe(true)
     }
+
     test('an address that gateways cannot reach: the start, the doctor and the log say what to announce', async () => {
       const [, , other] = cluster.masters
       if (other === undefined) throw new Error('there is no third master')
