@@ -1,5 +1,5 @@
 /** Lists of addresses and CIDR ranges, as in a policy. */
-import ipaddr from 'ipaddr.js'
+import { type AddressRange, isInRange, parseAddress, parseRange } from './ip-address.ts'
 
 /** Address of all requests for which the platform reported no client address. */
 export const UNKNOWN_ADDRESS = 'unknown'
@@ -12,22 +12,23 @@ export const isSharedAddress = (address: string): boolean =>
 
 /** A smaller IPv6 range covers its whole /64, as `clientAddress` does. */
 const IPV6_GROUP_BITS = 64
-const IPV4_BITS = 32
 
-/** Returns whether a normalized client address is in a list of addresses and CIDR ranges. */
+/**
+ * Returns whether a normalized client address is in a list of addresses and CIDR ranges. Throws a
+ * `TypeError` for an entry that is neither.
+ */
 export function createAddressList(list: readonly string[]): (address: string) => boolean {
-  const ranges = list.map(parseRange)
+  const ranges = list.map(readRange)
   return function includes(address) {
     if (ranges.length === 0) return false
     const [text = ''] = address.split('/')
-    if (!ipaddr.isValid(text)) return false
-    const parsed = ipaddr.parse(text)
-    return ranges.some(([base, bits]) => base.kind() === parsed.kind() && parsed.match(base, bits))
+    const parsed = parseAddress(text)
+    return parsed !== undefined && ranges.some((range) => isInRange(parsed, range))
   }
 }
 
-function parseRange(text: string): [ipaddr.IPv4 | ipaddr.IPv6, number] {
-  const [base, bits] = text.includes('/') ? ipaddr.parseCIDR(text) : [ipaddr.parse(text), IPV4_BITS]
-  if (base.kind() === 'ipv4') return [base, bits]
-  return [base, text.includes('/') ? Math.min(bits, IPV6_GROUP_BITS) : IPV6_GROUP_BITS]
+function readRange(text: string): AddressRange {
+  const range = parseRange(text)
+  if (range === undefined) throw new TypeError(`${text}: must be an address or a CIDR range`)
+  return text.includes(':') ? { ...range, bits: Math.min(range.bits, IPV6_GROUP_BITS) } : range
 }

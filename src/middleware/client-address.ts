@@ -1,16 +1,12 @@
 /** Determines the client's address from the one header that Cloudflare itself writes. */
 import type { Context } from 'hono'
-import ipaddr from 'ipaddr.js'
 import { UNKNOWN_ADDRESS } from '../http/address-list.ts'
+import { isIpv4, mappedIpv4, parseAddress } from '../http/ip-address.ts'
 import { createLruMap } from '../isolate/lru-map.ts'
 import type { ClientAddressVariables } from './context.ts'
 import { createMiddleware } from './create-middleware.ts'
 import { receivedHeaders } from './request-headers.ts'
 
-/** Dotted decimal without leading zeros, which some parsers read as octal. */
-const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/
-/** Longest textual IPv6 address: six groups and a dotted quad. */
-const MAX_IPV6_LENGTH = 45
 /** Parsing an IPv6 address takes as long as a whole stage. */
 const MAX_CACHED_ADDRESSES = 1_000
 
@@ -19,14 +15,12 @@ const MAX_CACHED_ADDRESSES = 1_000
  * an IPv4-mapped address to IPv4. Undefined for shortened or octal IPv4, zones, lists and the like.
  */
 export function addressGroup(text: string): string | undefined {
-  if (IPV4.test(text)) return text
-  if (text.length > MAX_IPV6_LENGTH || text.includes('%') || !ipaddr.IPv6.isValid(text))
-    return undefined
-  // The parser accepts leading zeros and hexadecimal in the dotted end of a mapped address.
-  if (text.includes('.') && !IPV4.test(text.slice(text.lastIndexOf(':') + 1))) return undefined
-  const address = ipaddr.IPv6.parse(text)
-  if (address.isIPv4MappedAddress()) return address.toIPv4Address().toString()
-  const [a, b, c, d] = address.parts.map((part) => part.toString(16))
+  if (isIpv4(text)) return text
+  const groups = parseAddress(text)
+  if (groups === undefined) return undefined
+  const mapped = mappedIpv4(groups)
+  if (mapped !== undefined) return mapped
+  const [a, b, c, d] = groups.map((group) => group.toString(16))
   return `${a}:${b}:${c}:${d}::/64`
 }
 

@@ -1,6 +1,6 @@
 /** Schema of a policy's `abuse`. */
-import ipaddr from 'ipaddr.js'
 import * as z from 'zod/mini'
+import { parseRange } from '../http/ip-address.ts'
 import { modeSchema as mode } from './mode.ts'
 import { wholeNumber, withShorthand } from './schema-parts.ts'
 
@@ -8,8 +8,9 @@ const windowSeconds = wholeNumber(1, 86_400)
 /** At most one year, as for bans by operators. */
 const banSeconds = wholeNumber(1, 31_536_000)
 
-/** IPv4 must have four decimal parts. */
-const addresses = z.string().check(z.refine(isAddressOrRange, 'must be an address or a CIDR range'))
+const addresses = z
+  .string()
+  .check(z.refine((text) => parseRange(text) !== undefined, 'must be an address or a CIDR range'))
 
 const unlessOff = <Schema extends z.core.$ZodType>(schema: Schema) =>
   withShorthand(false, {}, schema)
@@ -35,9 +36,3 @@ export const abuseSchema = z.partial(
     exempt: z.array(addresses).check(z.maxLength(1_000)),
   }),
 )
-
-function isAddressOrRange(text: string): boolean {
-  const [base = '', ...bits] = text.split('/')
-  if (!ipaddr.IPv4.isValidFourPartDecimal(base) && !ipaddr.IPv6.isValid(base)) return false
-  return bits.length === 0 || ipaddr.isValidCIDR(text)
-}

@@ -1,0 +1,90 @@
+/** Parses the text of addresses and CIDR ranges. Strict: what some parsers read in two ways is no address. */
+
+/** Groups of 16 bits: two for IPv4, eight for IPv6. */
+export type AddressGroups = readonly number[]
+
+export interface AddressRange {
+  readonly groups: AddressGroups
+  /** Length of the prefix. */
+  readonly bits: number
+}
+
+/** Dotted decimal without leading zeros, which some parsers read as octal. */
+const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/
+const IPV6_GROUP = /^[\da-f]{1,4}$/i
+const DOTTED_END = /^(.*:)([\d.]*\.[\d.]*)$/
+/** Longest textual IPv6 address: six groups and a dotted quad. */
+const MAX_IPV6_LENGTH = 45
+const IPV6_GROUPS = 8
+const BITS_PER_GROUP = 16
+const BITS_PER_BYTE = 8
+const PREFIX = /^\d{1,3}$/
+
+/** Reports whether the text is an IPv4 address in dotted decimal. */
+export const isIpv4 = (text: string): boolean => IPV4.test(text)
+
+/** Returns the two groups of an IPv4 address, or the eight groups of an IPv6 address without a zone. */
+export function parseAddress(text: string): AddressGroups | undefined {
+  return isIpv4(text) ? groupsOfIpv4(text) : parseIpv6(text)
+}
+
+/** Returns an address with its prefix; without a slash, the prefix is the whole address. */
+export function parseRange(text: string): AddressRange | undefined {
+  const [base = '', prefix, ...more] = text.split('/')
+  const groups = parseAddress(base)
+  if (groups === undefined || more.length > 0) return undefined
+  const most = groups.length * BITS_PER_GROUP
+  if (prefix === undefined) return { groups, bits: most }
+  const bits = PREFIX.test(prefix) ? Number(prefix) : most + 1
+  return bits > most ? undefined : { groups, bits }
+}
+
+/** Returns the address inside of an IPv4-mapped IPv6 address (`::ffff:203.0.113.7`), as text. */
+export function mappedIpv4(groups: AddressGroups): string | undefined {
+  const [high, low] = groups.slice(-2)
+  if (groups.length < IPV6_GROUPS || high === undefined || low === undefined) return undefined
+  if (groups.slice(0, -2).join() !== '0,0,0,0,0,65535') return undefined
+  return [high, low].flatMap((group) => [group >> BITS_PER_BYTE, group & 0xff]).join('.')
+}
+
+/** Reports whether an address is in a range. An IPv4 address is in no range of IPv6. */
+export function isInRange(address: AddressGroups, { groups, bits }: AddressRange): boolean {
+  if (address.length !== groups.length) return false
+  return groups.every((group, index) => {
+    const free = Math.min(Math.max((index + 1) * BITS_PER_GROUP - bits, 0), BITS_PER_GROUP)
+    return group >> free === (address[index] ?? 0) >> free
+  })
+}
+
+function parseIpv6(text: string): AddressGroups | undefined {
+  if (text.length > MAX_IPV6_LENGTH) return undefined
+  const [, start, dotted] = DOTTED_END.exec(text) ?? []
+  if (start !== undefined && dotted !== undefined) {
+    if (!isIpv4(dotted)) return undefined
+    const end = groupsOfIpv4(dotted).map((group) => group.toString(16))
+    return parseGroups(start + end.join(':'))
+  }
+  return parseGroups(text)
+}
+
+function parseGroups(text: string): AddressGroups | undefined {
+  const [before = '', after, more] = text.split('::')
+  const first = groupsIn(before)
+  const last = groupsIn(after ?? '')
+  if (first === undefined || last === undefined || more !== undefined) return undefined
+  const missing = IPV6_GROUPS - first.length - last.length
+  if (after === undefined ? missing !== 0 : missing < 1) return undefined
+  return [...first, ...Array<number>(missing).fill(0), ...last]
+}
+
+function groupsIn(text: string): AddressGroups | undefined {
+  if (text === '') return []
+  const groups = text.split(':')
+  if (!groups.every((group) => IPV6_GROUP.test(group))) return undefined
+  return groups.map((group) => Number.parseInt(group, 16))
+}
+
+function groupsOfIpv4(text: string): AddressGroups {
+  const [a = 0, b = 0, c = 0, d = 0] = text.split('.').map(Number)
+  return [(a << BITS_PER_BYTE) | b, (c << BITS_PER_BYTE) | d]
+}
