@@ -8,6 +8,7 @@ import { type Finding, mistake, ok, warning } from './finding.ts'
 
 const CHECK = 'environment'
 const DAY_MS = 86_400_000
+/** As the log of the gateway warns. */
 const SOON_DAYS = 7
 
 /** Corrections of mistakes, by variable. */
@@ -74,7 +75,10 @@ export function checkEnvironment(
 }
 
 /** Values that are valid, but probably not meant. */
-function cautions({ publicUrl, signingKeys, issuers }: WholeConfig, nowMs: number): Finding[] {
+function cautions(
+  { publicUrl, signingKeys, issuers, issuerClients }: WholeConfig,
+  nowMs: number,
+): Finding[] {
   const findings: Finding[] = []
   if (new URL(publicUrl).protocol === 'http:' && !isLocal(publicUrl)) {
     findings.push(
@@ -94,7 +98,31 @@ function cautions({ publicUrl, signingKeys, issuers }: WholeConfig, nowMs: numbe
       ),
     )
   }
-  if (signingKeys !== undefined) findings.push(signingKeyFinding(signingKeys.keys, nowMs))
+  if (signingKeys !== undefined)
+    findings.push(
+      keyFinding(
+        {
+          check: 'signing keys',
+          variable: 'SIGNING_KEYS',
+          keys: signingKeys.keys,
+          remedy: 'Rotate the signing keys and deploy them; docs/tokens.md describes it.',
+        },
+        nowMs,
+      ),
+    )
+  for (const client of issuerClients)
+    if ('key' in client)
+      findings.push(
+        keyFinding(
+          {
+            check: `key of the client at ${client.issuer}`,
+            variable: 'ISSUER_CLIENTS',
+            keys: [client.key],
+            remedy: 'Register a new key at the issuer, and replace the key in ISSUER_CLIENTS.',
+          },
+          nowMs,
+        ),
+      )
   return findings
 }
 
@@ -102,20 +130,23 @@ export function isLocal(url: string): boolean {
   return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(new URL(url).hostname)
 }
 
-type SigningKeys = NonNullable<WholeConfig['signingKeys']>['keys']
+interface Keys {
+  readonly check: string
+  readonly variable: string
+  readonly keys: NonNullable<WholeConfig['signingKeys']>['keys']
+  readonly remedy: string
+}
 
-function signingKeyFinding(keys: SigningKeys, nowMs: number): Finding {
-  const check = 'signing keys'
-  const rotate = 'Rotate the signing keys and deploy them; docs/tokens.md describes it.'
+function keyFinding({ check, variable, keys, remedy }: Keys, nowMs: number): Finding {
   const active = keys.filter(
     ({ nbf = 0, exp = Number.POSITIVE_INFINITY }) => nbf * 1_000 <= nowMs && nowMs < exp * 1_000,
   )
-  if (active.length === 0) return mistake(check, 'no key of SIGNING_KEYS signs now', rotate)
+  if (active.length === 0) return mistake(check, `no key of ${variable} signs now`, remedy)
   const endMs = Math.max(...keys.map(({ exp = Number.POSITIVE_INFINITY }) => exp * 1_000))
   const days = Math.floor((endMs - nowMs) / DAY_MS)
   return days < SOON_DAYS
-    ? warning(check, `the last key expires in ${days} days`, rotate)
-    : ok(check, `${keys.length} in SIGNING_KEYS, ${active.length} of them sign now`)
+    ? warning(check, `the last key expires in ${days} days`, remedy)
+    : ok(check, `${keys.length} in ${variable}, ${active.length} of them sign now`)
 }
 
 /** Returns a variable that is valid by itself, although others may not be. */

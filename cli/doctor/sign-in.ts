@@ -1,6 +1,6 @@
 /** Checks the providers at which users sign in with a browser. */
 
-import { Misconfigured } from '../../src/errors.ts'
+import { Misconfigured, Unavailable } from '../../src/errors.ts'
 import type { WholeConfig } from '../../src/features/environment.ts'
 import {
   type CallbackRules,
@@ -24,6 +24,12 @@ export function checkSignIn(config: WholeConfig): Promise<readonly Finding[]> {
     providers.map((client) =>
       providerFinding(client, isOnly, config).catch((error: unknown) => {
         // The findings of others must not be lost.
+        if (error instanceof Unavailable)
+          return mistake(
+            `sign-in at ${client.issuer}`,
+            'no key of this client signs now',
+            'Register a new key at the provider, and replace the key in ISSUER_CLIENTS.',
+          )
         if (!(error instanceof Misconfigured)) throw error
         const texts = error.found.map(textOf).join('; ')
         return mistake(`sign-in at ${client.issuer}`, texts, 'Correct ISSUER_CLIENTS.')

@@ -36,7 +36,7 @@ export async function clientMistake(
   client: Client,
   redirectUri: string,
 ): Promise<TokenEndpointReport> {
-  const { headers, form } = await authenticateRequest(client, Date.now())
+  const { headers, form } = await authenticateRequest(client, Date.now(), 'identity_provider')
   const answer = await request(url, {
     method: 'POST',
     headers: { accept: 'application/json', ...headers },

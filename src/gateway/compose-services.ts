@@ -4,7 +4,12 @@ import type { Context } from 'hono'
 import { createAssertionSigner } from '../access/tokens/assertion.ts'
 import { createDpopVerifier, nonceSecretOf } from '../access/tokens/dpop.ts'
 import { createReferences } from '../access/tokens/references.ts'
-import { publicKeySet, publishedKeys } from '../access/tokens/signing-keys.ts'
+import {
+  activeSigningKey,
+  publicKeySet,
+  publishedKeys,
+  reportExpiry,
+} from '../access/tokens/signing-keys.ts'
 import { issuesTokens } from '../access/tokens/verifier.ts'
 import { addressSink } from '../audit/address.ts'
 import { batchingAuditSink } from '../audit/batching-sink.ts'
@@ -147,6 +152,7 @@ export function composeServices(
     maxCachedBytes: Math.floor(policy.tokenCacheBytes / 3),
     tally: metrics.memories.references,
   })
+  reportExpiry(signingKeys, now())
   const sharedSecret = nonceSecretOf(signingKeys)
   const proofs = createDpopVerifier({
     publicUrl,
@@ -208,6 +214,9 @@ export function composeServices(
       { name: 'redis', check: () => requireWrites(redis) },
       { name: 'keySets', check: (waitUntil) => verifier.ready(waitUntil) },
       ...(queue ? [{ name: 'queue', check: () => requireQueue(queue) }] : []),
+      ...(signingKeys.length > 0
+        ? [{ name: 'signingKeys', check: () => activeSigningKey(signingKeys, now()) }]
+        : []),
     ],
   }
   const assertionsFor: Connections['assertionsFor'] = (audience) =>
@@ -283,6 +292,7 @@ export function composeServices(
   const services: Services = {
     ...core,
     ...connected,
+    checks: [...core.checks, ...contributions.flatMap(({ checks = [] }) => checks)],
     origin: authorizedOrigin(connected.origin, policy.routes, authorize),
     contributions,
     calls,

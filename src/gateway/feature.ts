@@ -18,6 +18,7 @@ import type { Policy, PolicyRoute } from '../policy/policy.ts'
 import type { FeatureProblem } from '../problems/reasons.ts'
 import type { RedisConnection } from '../redis/connection.ts'
 import type { AdminCall, CallGroup } from '../routes/admin/call.ts'
+import type { ReadinessCheck } from '../routes/health.ts'
 import type { Operation } from '../routes/operation.ts'
 import type { Config, EnvironmentCheck, FeatureVariables } from '../validators/environment.ts'
 import type { ListedFeature } from '../validators/feature.ts'
@@ -136,6 +137,8 @@ export interface Contribution {
   readonly operations?: () => readonly Operation[]
   /** Work without a request. A runtime without timers runs it when it is scheduled. */
   readonly tasks?: readonly Task[]
+  /** Further checks of readiness. */
+  readonly checks?: readonly ReadinessCheck[]
   /** Whether the gateway issues tokens. Default false. */
   readonly issuesTokens?: boolean
   /** Exports the spans of requests. */

@@ -172,7 +172,7 @@ export type Denial =
       readonly check?: string
     }
 
-/** What the gateway depends on, and the gateway's own isolate, which can be overloaded. */
+/** What the gateway depends on: others, its own keys, and its own isolate, which can be overloaded. */
 export type Dependency =
   | 'redis'
   | 'key_set'
@@ -181,6 +181,7 @@ export type Dependency =
   | 'authority'
   | 'origin'
   | 'audit_log'
+  | 'signing_keys'
   | 'gateway'
 
 /**
@@ -192,6 +193,7 @@ export type Dependency =
  * - `too_large`: the header of the response is too large.
  * - `refused`: it returned an error of its own.
  * - `unauthorized`: it does not accept the gateway's own credentials.
+ * - `no_key`: no key of the gateway that the call needs signs now.
  * - `overloaded`: too many requests are waiting.
  * - `stale`: its data is older than the request allows.
  */
@@ -202,5 +204,6 @@ export type Fault =
   | 'too_large'
   | 'refused'
   | 'unauthorized'
+  | 'no_key'
   | 'overloaded'
   | 'stale'

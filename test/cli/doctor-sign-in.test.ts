@@ -1,5 +1,6 @@
 /** Doctor checks the providers at which users sign in. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { checkEnvironment } from '../../cli/doctor/environment.ts'
 import { checkSignIn } from '../../cli/doctor/sign-in.ts'
 import { parseConfig } from '../../src/parts.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
@@ -143,4 +144,35 @@ test.each([
     seen: expect.stringMatching(/no key of this client signs now/),
     remedy: expect.stringMatching(/ISSUER_CLIENTS/),
   })
+})
+
+test.each([
+  ['expired', -1, 'error', /no key of ISSUER_CLIENTS signs now/],
+  ['expires in two days', 2.5, 'warning', /expires in 2 days/],
+  ['expires in eight days', 8.5, 'ok', /1 of them sign now/],
+])('a key of a client that %s is named without a call', async (_name, days, level, seen) => {
+  const { privateJwk } = await createKey('client')
+  const nowMs = Date.now()
+  const exp = Math.floor(nowMs / 1_000 + days * 86_400)
+  const { findings } = checkEnvironment(
+    {
+      UPSTASH_REDIS_REST_URL: 'https://redis.example',
+      UPSTASH_REDIS_REST_TOKEN: 'x',
+      PUBLIC_URL: 'https://gateway.example',
+      ORIGIN_URL: 'https://origin.example',
+      ISSUERS: JSON.stringify([{ issuer: 'https://idp.example', audience: 'api' }]),
+      ISSUER_CLIENTS: JSON.stringify([
+        {
+          issuer: 'https://idp.example',
+          id: 'gateway',
+          key: { ...privateJwk, exp },
+          signIn: { name: 'x' },
+        },
+      ]),
+    },
+    false,
+    nowMs,
+  )
+  const finding = findings.find(({ check }) => check === 'key of the client at https://idp.example')
+  expect(finding).toMatchObject({ level, seen: expect.stringMatching(seen) })
 })

@@ -110,10 +110,9 @@ export interface IssuedToken {
 /**
  * Port: issues access tokens. Throws:
  *
- * - `Unavailable` if an opaque token cannot be stored.
+ * - `Unavailable` if an opaque token cannot be stored, or if no active key signs with the algorithm.
  * - `Denied` with `oauth_refused` / `invalid_grant` if the token would expire at once because of
  *   `notAfterSeconds`.
- * - `Misconfigured` if no active key signs with the algorithm.
  * - `RangeError` if the life is not 300 to 3600 s.
  */
 export interface TokenIssuer {

@@ -14,7 +14,7 @@ const REUSABLE_SECONDS = 30
 const MAX_CHOSEN_CHARS = 2_048
 
 export interface AssertionSigner {
-  /** Returns a compact JWS, valid for 30 s or more. Rejects with `Misconfigured` without a key. */
+  /** Returns a compact JWS, valid for 30 s or more. Rejects with `Unavailable` without a key. */
   sign(principal: Principal): Promise<string>
 }
 

@@ -1,5 +1,5 @@
 import type { JSONWebKeySet } from 'jose'
-import { Misconfigured, Unavailable } from '../../errors.ts'
+import { Unavailable } from '../../errors.ts'
 import type { Algorithm } from '../../validators/jwk.ts'
 import type { WaitUntil } from '../principal.ts'
 import {
@@ -41,7 +41,7 @@ export function createInlineKeySet(
   const load = async (): Promise<KeyRing> => {
     const imported = await importKeys(jwks, algorithms)
     if (imported === undefined || imported.ring.size === 0) {
-      throw new Misconfigured('A key set', ['has no usable key'])
+      throw new Unavailable('key_set', 'malformed')
     }
     ring ??= imported.ring
     ignored = imported.ignored

@@ -1,6 +1,7 @@
 /** The gateway's own signing keys: parsing, selection, publication and import. */
 import { type CryptoKey, importJWK } from 'jose'
-import { Misconfigured } from '../../errors.ts'
+import { Misconfigured, Unavailable } from '../../errors.ts'
+import type { Dependency } from '../../problems/reasons.ts'
 import { inEnglish } from '../../validators/english.ts'
 import {
   publicJwk,
@@ -50,16 +51,77 @@ export function activeKey(
   )
 }
 
-/** Imports the {@link activeKey}. Throws `Misconfigured` if there is none, or if it cannot sign. */
+/** What a key is for. */
+export interface KeyUse {
+  readonly algorithm?: SigningAlgorithm | undefined
+  /** The variable that has the keys. */
+  readonly variable: string
+  /** What fails without a key. */
+  readonly dependency: Dependency
+  /** The issuer at which the gateway is the client of the keys. */
+  readonly issuer?: string
+}
+
+export const OWN_TOKENS: KeyUse = { variable: 'SIGNING_KEYS', dependency: 'signing_keys' }
+
+const DAY_MS = 86_400_000
+/** How long before the last key expires the log says so, once a day. */
+const EXPIRES_SOON_MS = 7 * DAY_MS
+const REPEAT_OUTAGE_MS = 60_000
+
+/**
+ * Imports the {@link activeKey}. Throws `Unavailable` (`no_key`) if there is none, or if it cannot sign:
+ * keys expire while a gateway runs. The log then names the variable, at most once a minute, and warns of
+ * the end of the last key.
+ */
 export async function activeSigningKey(
   keys: readonly SigningJwk[],
   nowMs: number,
-  algorithm?: SigningAlgorithm,
+  use: KeyUse = OWN_TOKENS,
 ): Promise<SigningKey> {
+  const { algorithm, variable, dependency, issuer } = use
   const jwk = activeKey(keys, nowMs, algorithm)
-  if (jwk !== undefined) return importSigningKey(jwk)
-  const what = algorithm === undefined ? 'no key signs now' : `no key signs with ${algorithm} now`
-  throw new Misconfigured('SIGNING_KEYS', [what])
+  reportExpiry(keys, nowMs, use)
+  let cause: unknown
+  try {
+    if (jwk !== undefined) return await importSigningKey(jwk, variable)
+  } catch (error) {
+    cause = error
+  }
+  const kid = jwk?.kid
+  report('error', { incident: 'no_signing_key', variable, issuer, algorithm, kid }, nowMs)
+  throw new Unavailable(dependency, 'no_key', { cause })
+}
+
+/** Logs that the last key expires within seven days, once a day. */
+export function reportExpiry(
+  keys: readonly SigningJwk[],
+  nowMs: number,
+  { algorithm, variable, issuer }: KeyUse = OWN_TOKENS,
+): void {
+  const endMs = endOfKeys(keys, algorithm)
+  if (endMs - nowMs > EXPIRES_SOON_MS || endMs <= nowMs) return
+  const expiresAt = new Date(endMs).toISOString()
+  report('warn', { incident: 'signing_key_expires', variable, issuer, algorithm, expiresAt }, nowMs)
+}
+
+/** Returns when the last key expires, in milliseconds since the epoch. */
+const endOfKeys = (keys: readonly SigningJwk[], algorithm?: SigningAlgorithm): number =>
+  Math.max(
+    ...keys
+      .filter(({ alg }) => algorithm === undefined || alg === algorithm)
+      .map(({ exp = Number.POSITIVE_INFINITY }) => exp * 1000),
+  )
+
+/** When this isolate last logged a line. There are a few for each key. */
+const reportedMs = new Map<string, number>()
+
+function report(level: 'warn' | 'error', incident: object, nowMs: number): void {
+  const line = JSON.stringify(incident)
+  const pauseMs = level === 'warn' ? DAY_MS : REPEAT_OUTAGE_MS
+  if (nowMs < (reportedMs.get(line) ?? Number.NEGATIVE_INFINITY) + pauseMs) return
+  reportedMs.set(line, nowMs)
+  console[level](line)
 }
 
 /** Returns the keys to publish: all that have not expired, also those that do not sign yet. */

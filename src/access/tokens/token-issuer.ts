@@ -17,7 +17,7 @@ import { loginClaims } from './login.ts'
 import { statedAudiences } from './narrowed.ts'
 import { credentialHash, type ReferenceRecord, type ReferenceStore } from './reference.ts'
 import { oauthRefused } from './rejection.ts'
-import { activeSigningKey, type SigningJwk } from './signing-keys.ts'
+import { activeSigningKey, OWN_TOKENS, type SigningJwk } from './signing-keys.ts'
 
 /** RFC 9068 section 2.1. */
 export const ACCESS_TOKEN_TYPE = 'at+jwt'
@@ -61,7 +61,9 @@ export function createTokenIssuer({
         const record = createRecord(grant, issuer, { tokenId, iat, exp })
         await references.put(await credentialHash(token), record)
       } else {
-        const { alg, kid, privateKey } = await activeSigningKey(keys, nowMs, options.algorithm)
+        const { algorithm } = options
+        const use = { ...OWN_TOKENS, algorithm }
+        const { alg, kid, privateKey } = await activeSigningKey(keys, nowMs, use)
         token = await new SignJWT({ ...createClaims(grant, issuer), iat, exp, jti: tokenId })
           .setProtectedHeader({ alg, kid, typ: ACCESS_TOKEN_TYPE })
           .sign(privateKey)

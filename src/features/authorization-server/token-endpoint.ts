@@ -1,8 +1,7 @@
 /** The token endpoint (RFC 6749 section 3.2), independent of HTTP. */
 
 import { oauthRefused } from '../../access/tokens/rejection.ts'
-import { activeKey } from '../../access/tokens/signing-keys.ts'
-import { Misconfigured } from '../../errors.ts'
+import { activeSigningKey, OWN_TOKENS } from '../../access/tokens/signing-keys.ts'
 import {
   type Client,
   followsFapi,
@@ -45,17 +44,15 @@ export function createTokenEndpoint(options: TokenEndpointOptions) {
     const handle = handlers[grantType]
     if (handle === undefined) throw oauthRefused('unsupported_grant_type', 'grant_type')
     if (!client.grants.includes(grantType)) throw oauthRefused('unauthorized_client', 'grant_type')
-    refuseUnsignable(client)
+    await refuseUnsignable(client)
     const proof = await verifyProof(request, client)
     return handle({ client, revokedBefore, form, proof, identify, waitUntil })
   }
 
   /** Checked before anything is used. */
-  function refuseUnsignable({ id, tokenFormat, tokenAlgorithm }: Client): void {
-    if (tokenFormat !== 'jwt' || activeKey(options.keys, options.now(), tokenAlgorithm)) return
-    throw new Misconfigured('SIGNING_KEYS', [
-      `client ${id} requires ${tokenAlgorithm ?? 'any'} tokens, and no active key can sign them`,
-    ])
+  async function refuseUnsignable({ tokenFormat, tokenAlgorithm: algorithm }: Client) {
+    if (tokenFormat === 'jwt')
+      await activeSigningKey(options.keys, options.now(), { ...OWN_TOKENS, algorithm })
   }
 
   /** The issued token is bound to the key of the proof (RFC 9449 section 5). */

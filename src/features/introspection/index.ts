@@ -1,6 +1,7 @@
 /** Verification by the issuer: `import { introspection } from 'portcullis/introspection'`. */
 import type { Feature } from '../../gateway/feature.ts'
 import { issuerClientsOf, issuerClientVariables } from '../../validators/issuer-client.ts'
+import { clientKeyChecks } from './client-authentication.ts'
 import { createIssuerCalls } from './issuer-calls.ts'
 
 /**
@@ -19,5 +20,11 @@ export function introspection(): Feature {
         watch,
         now,
       }),
+    create({ config, now }) {
+      const callsOf = ({ introspection: calls }: (typeof config.issuers)[number]) => calls
+      const called = config.issuers.filter(callsOf).map(({ issuer }) => issuer)
+      const clients = issuerClientsOf(config).filter(({ issuer }) => called.includes(issuer))
+      return { checks: clientKeyChecks(clients, now, 'introspection') }
+    },
   }
 }

@@ -38,7 +38,7 @@ const JSON_TYPE = { accept: 'application/json' }
  */
 export function introspectionRequest(client: IssuerClient, now: () => number): ClaimsRequest {
   return async function introspect(endpoint, token, signal) {
-    const { headers, form } = await authenticateRequest(client, now())
+    const { headers, form } = await authenticateRequest(client, now(), 'introspection')
     const init = {
       method: 'POST',
       headers: { ...JSON_TYPE, ...headers },

@@ -11,6 +11,7 @@ import { type Mistake, mistakeAt, withPath } from '../../problems/mistake.ts'
 import { issuesOf, mistakeOf, parseConfiguration } from '../../validators/configuration.ts'
 import { type IssuerConfig, idTokenAlgorithmOf } from '../../validators/issuer.ts'
 import { issuerClientsOf, issuerClientVariables } from '../../validators/issuer-client.ts'
+import { clientKeyChecks } from '../introspection/client-authentication.ts'
 import { browserSession, optionalSession } from './browser-session.ts'
 import { callbackNameOf } from './callback.ts'
 import { readClientSettings } from './client-settings.ts'
@@ -185,6 +186,11 @@ function createContribution(definition: SignInDefinition, parts: FeatureParts): 
   )
   return {
     apps: () => [{ at: '/', app: routes }],
+    checks: clientKeyChecks(
+      issuerClientsOf(config).filter(({ signIn }) => signIn !== undefined),
+      now,
+      'identity_provider',
+    ),
     around: [refusedNavigations({ renderPage })],
     operations: signInOperations,
     cookies,

@@ -52,7 +52,11 @@ export function createProviderClient({
     [oauth.clockTolerance]: clockTolerance,
   }
   const authentication: oauth.ClientAuth = async (_as, _client, body, headers) => {
-    const { headers: fields, form } = await authenticateRequest(credentials, now())
+    const { headers: fields, form } = await authenticateRequest(
+      credentials,
+      now(),
+      'identity_provider',
+    )
     for (const [name, value] of Object.entries(form)) body.set(name, value)
     for (const [name, value] of Object.entries(fields)) headers.set(name, value)
   }

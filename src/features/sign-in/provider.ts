@@ -11,6 +11,7 @@ import { createKeySet } from '../../access/tokens/verifier.ts'
 import { Denied, Unavailable } from '../../errors.ts'
 import { type IssuerConfig, idTokenAlgorithmOf, mediaType } from '../../validators/issuer.ts'
 import type { IssuerClient } from '../../validators/issuer-client.ts'
+import { requireKey } from '../introspection/client-authentication.ts'
 import { authorizationUrl } from './authorization-request.ts'
 import { callbackPathOf, namesItself } from './callback.ts'
 import { contactsIn, nameIn, type VerifiedContacts } from './contacts.ts'
@@ -215,6 +216,8 @@ export function createProvider({
     async authorizationUrl(request) {
       const { state, nonce, verifier, prompt, maxAgeSeconds, acr, loginHint, callbackPath } =
         request
+      // Before the user goes to a provider from which no login can return.
+      await requireKey(credentials, now(), 'identity_provider')
       const as = await metadata.current()
       const parameters = {
         response_type: 'code',

@@ -31,6 +31,7 @@ const REASONS: Readonly<Record<Reserved, true>> = {
   relation_unknown: true,
   request_not_supported: true,
   signature_matched: true,
+  signing_keys: true,
   token_rejected: true,
   token_revoked: true,
   unauthorized_client: true,

@@ -7,7 +7,7 @@ import {
   randomSeed,
   seededIds,
 } from '../../../src/access/tokens/token-issuer.ts'
-import { Denied, Misconfigured, Unavailable } from '../../../src/errors.ts'
+import { Denied, Unavailable } from '../../../src/errors.ts'
 import { ALGORITHMS, bare, full, GATEWAY, issuing, keys, rememberingStore } from './issuing.ts'
 import { NOW_MS, NOW_SECONDS } from './signer.ts'
 
@@ -97,14 +97,14 @@ describe('a JWT that the gateway issues', () => {
     expect(await kid()).toBe(next.kid)
     const ended = issuing({ keys: [old] })
     ended.clock.nowMs = (NOW_SECONDS + 700) * 1000
-    await expect(ended.issuer.issue(bare)).rejects.toThrow('no key signs now')
+    await expect(ended.issuer.issue(bare)).rejects.toThrow('signing_keys: no_key')
   })
 
-  it('is refused as misconfigured for an algorithm without a key', async () => {
+  it('is an outage for an algorithm without a key', async () => {
     const { issuer } = issuing({ keys: keys.filter(({ alg }) => alg === 'ES256') })
     const failure = await issuer.issue(bare, { algorithm: 'RS256' }).catch((error) => error)
-    expect(failure).toBeInstanceOf(Misconfigured)
-    expect(failure.message).toContain('no key signs with RS256 now')
+    expect(failure).toBeInstanceOf(Unavailable)
+    expect(failure.fault).toBe('no_key')
   })
 })
 
@@ -208,7 +208,7 @@ describe('an opaque token', () => {
     const options = { keys: [], issuer: GATEWAY, defaultTtlSeconds: 900 }
     const issuer = createTokenIssuer({ ...options, references: rememberingStore() })
     expect((await issuer.issue(bare, { format: 'opaque' })).token).toMatch(UUID4)
-    await expect(issuer.issue(bare)).rejects.toThrow(Misconfigured)
+    await expect(issuer.issue(bare)).rejects.toThrow(Unavailable)
   })
 
   it('is unique in 10,000 together with its id, with 122 random bits of the CSPRNG each [S41]', () => {
