@@ -29,6 +29,20 @@ export function credentialLane(redis: RedisConnection, subject: string): RedisCo
   return redis.lanes?.credentialsInControl ? redis : laneOf(redis, subject)
 }
 
+/** Returns every lane that may have what belongs to a value. Earlier versions stored it in the control lane. */
+export function lanesWith(redis: RedisConnection, value: string): readonly RedisConnection[] {
+  return redis.lanes === undefined ? [redis] : [redis, redis.lanes.of(value)]
+}
+
+/**
+ * Returns the lanes that record the single use of what has a hash. While gateways of an earlier version run, both
+ * they and those without `credentialsInControl` must find it.
+ */
+export function lanesOfUse(redis: RedisConnection, hash: string): readonly RedisConnection[] {
+  if (redis.lanes?.credentialsInControl) return [redis, redis.lanes.of(hash)]
+  return [laneOf(redis, hash)]
+}
+
 /** Returns every lane. On one server this is the connection itself. */
 export function allLanes(redis: RedisConnection): readonly RedisConnection[] {
   return redis.lanes?.all ?? [redis]

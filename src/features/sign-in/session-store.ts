@@ -101,6 +101,10 @@ export interface HostReference {
 
 /** Port. Throws `Unavailable` if the store does not respond. */
 export interface SessionStore {
+  /** As of `ReferenceStore`, for the ids of sessions too. Of two hashes, those of a session are a `subject` as well. */
+  draw?(subject: string, create: (attempt: number) => string): string
+  /** Returns the subject of a session, whose lane alone must have its end. Default: every lane gets it. */
+  subjectOf?(id: string): Promise<string | undefined>
   beginLogin(stateHash: string, login: LoginInProgress, lifeSeconds: number): Promise<void>
   /** Returns a login and removes it: its `state` is valid once. */
   takeLogin(stateHash: string): Promise<LoginInProgress | undefined>

@@ -19,7 +19,14 @@ const read = createCookieReader(SESSION_COOKIE)
 export const newSessionReference = (random: RandomBytes = randomBytes): string =>
   sessionReference(random(REFERENCE_BYTES))
 
-export const sessionReference = (secret: Uint8Array): string => `pcb_${base64url.encode(secret)}`
+/** Returns the reference of a secret. With an `attempt`, another one, whose last 32 bits differ. */
+export function sessionReference(secret: Uint8Array, attempt = 0): string {
+  const drawn = secret.slice()
+  const view = new DataView(drawn.buffer)
+  const last = REFERENCE_BYTES - 4
+  view.setUint32(last, view.getUint32(last) + attempt)
+  return `pcb_${base64url.encode(drawn)}`
+}
 
 /**
  * Returns the reference in the cookie of a request. Undefined without one, and for a text of another

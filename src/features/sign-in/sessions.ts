@@ -105,8 +105,12 @@ export function createSessions({
     }
   }
 
+  const draw: NonNullable<SessionStore['draw']> = (subject, create) =>
+    store.draw?.(subject, create) ?? create(0)
+
   async function end(id: string, owner: SessionOwner): Promise<void> {
     await revocations.revokeToken({
+      subject: await store.subjectOf?.(id),
       tokenIdHash: await tokenIdHash(owner.issuer, id),
       // No session lives longer. An operator may have shortened the terms since this one began.
       untilSeconds: nowSeconds() + absoluteSeconds + REVOCATION_MARGIN_SECONDS,
@@ -127,8 +131,9 @@ export function createSessions({
 
   return {
     async open(login, provider, userAgent, place = {}) {
-      const id = crypto.randomUUID()
-      const reference = newSessionReference(random)
+      const { subject } = login.principal
+      const id = draw(subject, () => crypto.randomUUID())
+      const reference = draw(subject, () => newSessionReference(random))
       const atSeconds = nowSeconds()
       const endsAtSeconds = atSeconds + absoluteSeconds
       const { principal, providerSubject, name, facts: known, refreshAtSeconds } = login
@@ -145,7 +150,7 @@ export function createSessions({
         tokenId: id,
         tokenIssuer: principal.tokenIssuer,
         issuer,
-        subject: principal.subject,
+        subject,
         client: principal.client,
         tenant: principal.tenant,
         session: login.providerSession,
@@ -179,7 +184,9 @@ export function createSessions({
     },
 
     async openAt(host, id) {
-      const reference = newSessionReference(random)
+      const create = () => newSessionReference(random)
+      // The id is in the lane of the session.
+      const reference = store.draw?.(await credentialHash(id), create) ?? create()
       const record = await store.addHost({
         id,
         host,
@@ -203,9 +210,13 @@ export function createSessions({
       const { signIn, tokenId: id } = principal
       if (signIn === undefined || id === undefined) return undefined
       const derive = await hmacSha256(new TextEncoder().encode(reference))
-      const nonce = base64url.encode(random(NONCE_BYTES))
-      const successorFor = async (seed: string) => sessionReference(await derive(seed))
-      const successor = await successorFor(nonce)
+      const seed = base64url.encode(random(NONCE_BYTES))
+      const secret = await derive(seed)
+      let nonce = seed
+      const successor = draw(principal.subject, (attempt) => {
+        if (attempt > 0) nonce = `${seed}.${attempt}`
+        return sessionReference(secret, attempt)
+      })
       const agreed = await store.renew({
         id,
         host: signIn.host,
@@ -219,7 +230,9 @@ export function createSessions({
         graceSeconds: GRACE_SECONDS,
       })
       if (agreed === undefined || agreed === nonce) return agreed && successor
-      return successorFor(agreed)
+      // That of another request. Its attempt is stored, so that gateways need not draw alike.
+      const [earlier = '', attempt] = agreed.split('.')
+      return sessionReference(await derive(earlier), Number(attempt ?? 0))
     },
 
     async list(principal) {
