@@ -3,7 +3,7 @@ import { createReadStream, readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import * as z from 'zod/mini'
 import { eventOfLine } from '../../src/audit/blocks/line.ts'
-import { DECISIONS } from '../../src/audit/event.ts'
+import { DECISIONS } from '../../src/audit/event-schema.ts'
 import { STREAM_ENDED } from '../../src/audit/reason.ts'
 
 import { Failure, usage } from '../failure.ts'

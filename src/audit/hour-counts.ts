@@ -2,7 +2,8 @@
  * Counts of the decisions of an hour. They name no person: reasons and routes are words of the gateway and its policy,
  * which an erasure keeps as well. Pure: no I/O, no clock.
  */
-import { type AuditEvent, DECISIONS } from './event.ts'
+import type { AuditEvent } from './event.ts'
+import { DECISIONS } from './event-schema.ts'
 
 /** Decision, reason, route and status of events. */
 type Kind = [decision: AuditEvent['decision'], reason: string, route: string | null, status: number]

@@ -5,7 +5,8 @@ import { describe } from '../validators/checks.ts'
 import { pageSize } from '../validators/page.ts'
 import { digits, integer } from '../validators/schema-parts.ts'
 import { chainRowSchema } from './chain-row.ts'
-import { type AuditEvent, DECISIONS } from './event.ts'
+import type { AuditEvent } from './event.ts'
+import { DECISIONS } from './event-schema.ts'
 
 /** `{milliseconds}.{event id}` of the last event of a page. Clients treat it as opaque. */
 const CURSOR = /^\d{1,15}\.[0-9a-f-]{36}$/i

@@ -1,5 +1,6 @@
 /** Recognizes an event that a gateway has written, at a small part of the cost of its schema. */
-import { type AuditEvent, DECISIONS } from './event.ts'
+import type { AuditEvent } from './event.ts'
+import { DECISIONS } from './event-schema.ts'
 
 const DECIDED: ReadonlySet<unknown> = new Set(DECISIONS)
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/

@@ -104,49 +104,6 @@ export const keyPrefix = z
     ),
   )
 
-/** An HTTP field name (RFC 9110 section 5.1). */
-const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
-/** Visible ASCII, and spaces inside: values that every HTTP client can send. */
-const HEADER_VALUE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
-
-/**
- * `name=value,name=value` with percent-encoded values, as in `OTEL_EXPORTER_OTLP_HEADERS`. An error
- * never contains the text, because values may be secret.
- */
-export const headerList = z.pipe(
-  z.string(),
-  z.transform((text, context) => {
-    const headers: Record<string, string> = {}
-    for (const member of text.split(',')) {
-      const equals = member.indexOf('=')
-      const name = member.slice(0, Math.max(0, equals)).trim()
-      const value = decoded(member.slice(equals + 1).trim())
-      if (!HEADER_NAME.test(name) || value === undefined || !HEADER_VALUE.test(value)) {
-        const message = 'must be name=value pairs separated by commas, with percent-encoded values'
-        context.issues.push({ code: 'custom', message, input: text })
-        return z.NEVER
-      }
-      headers[name] = value
-    }
-    return headers
-  }),
-)
-
-function decoded(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return undefined
-  }
-}
-
-export const ratio = converted(
-  z
-    .string()
-    .check(z.regex(/^(?:0|1|0?\.\d{1,9}|1\.0{1,9}|0\.\d{1,9})$/, 'must be a number from 0 to 1')),
-  Number,
-)
-
 /** Operators need the full address to ban one client without its neighbors. */
 export const DEFAULT_AUDIT_ADDRESSES = 'full'
 

@@ -1,6 +1,7 @@
 import { get } from 'node:http'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { type AuditEvent, auditEventSchema } from '../../src/audit/event.ts'
+import type { AuditEvent } from '../../src/audit/event.ts'
+import { auditEventSchema } from '../../src/audit/event-schema.ts'
 import { auditQuerySchema } from '../../src/audit/log.ts'
 import { createAuditLog } from '../../src/audit/sql/audit-events.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'

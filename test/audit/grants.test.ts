@@ -1,6 +1,7 @@
 /** What an event records about the caller: enough to explain and to replay the decision. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type AuditEvent, auditEventSchema } from '../../src/audit/event.ts'
+import type { AuditEvent } from '../../src/audit/event.ts'
+import { auditEventSchema } from '../../src/audit/event-schema.ts'
 import { eventOfRow } from '../../src/audit/sql/audit-row.ts'
 import { serializeEvent } from '../../src/audit/truncate.ts'
 import { operators } from '../../src/features/operators/index.ts'

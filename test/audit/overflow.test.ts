@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { auditEventSchema } from '../../src/audit/event.ts'
+import { auditEventSchema } from '../../src/audit/event-schema.ts'
 import type { AuditOverflow } from '../../src/audit/overflow.ts'
 import {
   createAuditOverflow,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { auditEventSchema } from '../../src/audit/event.ts'
+import { auditEventSchema } from '../../src/audit/event-schema.ts'
 import { writtenEvent } from '../../src/audit/written-event.ts'
 import { anEvent } from './event.ts'
 

@@ -2,19 +2,12 @@
 
 import * as z from 'zod/mini'
 import type { RedisKeys } from '../../redis/keys.ts'
-import { integer } from '../../validators/schema-parts.ts'
 import type { SigningAlgorithm } from '../../validators/signing-jwk.ts'
 import type { Principal } from '../principal.ts'
 import { deriveRevocationKeys } from '../revocation/revocation.ts'
+import { loginSchema } from './login-schema.ts'
 
 const names = z.readonly(z.array(z.string()))
-
-/** What is known of the login of a user; see `LoginFacts`. */
-export const loginSchema = z.strictObject({
-  acr: z.optional(z.string()),
-  amr: z.optional(names),
-  authTimeSeconds: z.optional(integer()),
-})
 
 /** What an access token says about its bearer (RFC 9068 section 2.2). */
 export const accessGrantSchema = z.strictObject({

@@ -12,7 +12,7 @@ import { DEFAULT_CLOCK_TOLERANCE_SECONDS } from '../../validators/issuer.ts'
 import { integer } from '../../validators/schema-parts.ts'
 import type { Principal, SignInFacts } from '../principal.ts'
 import { tokenIdHash } from '../token-id.ts'
-import { loginSchema } from './access-grant.ts'
+import { loginSchema } from './login-schema.ts'
 
 /** References that callers present as bearer tokens. */
 export type BearerReferenceKind = 'opaque' | 'api_key'

@@ -4,7 +4,7 @@ import { type RedisCommand, type RedisConnection, sentOnce } from '../../redis/c
 import { malformed, readList, readResult } from '../../redis/reply.ts'
 import { createScript, runScript } from '../../redis/script.ts'
 import { forgetting, type Person } from '../erasure.ts'
-import { auditEventSchema } from '../event.ts'
+import { auditEventSchema } from '../event-schema.ts'
 import type { AuditOverflow, OverflowRedaction } from '../overflow.ts'
 import { KEEP_EVENTS_SCRIPT, REPORT_LOST_SCRIPT } from './scripts.generated.ts'
 

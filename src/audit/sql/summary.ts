@@ -1,6 +1,7 @@
 /** Summarizes decisions: from the counts of hours, or from the newest blocks if these do not have what a query asks for. */
 import { eventOfLine } from '../blocks/line.ts'
-import { type AuditEvent, DECISIONS } from '../event.ts'
+import type { AuditEvent } from '../event.ts'
+import { DECISIONS } from '../event-schema.ts'
 import { DURATION_BOUNDS_MS, eachPair, type HourCounts, hourMs, hourOf } from '../hour-counts.ts'
 import type { AuditQuery, TenantOfIssuers } from '../log.ts'
 import { type AuditSummary, type Counter, createCounter, type Summary } from '../summary.ts'

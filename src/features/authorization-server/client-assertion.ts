@@ -6,6 +6,8 @@ import { importKeys } from '../../access/tokens/key-ring.ts'
 import { sha256 } from '../../crypto/sha256.ts'
 import { Denied } from '../../errors.ts'
 import type { ClientAssertionCheck } from '../../problems/checks.ts'
+import { isSameKey, MIN_RSA_BITS } from '../../validators/jwk.ts'
+import type { Client } from './client.ts'
 import {
   ASSERTION_AHEAD_SECONDS,
   ASSERTION_TOLERANCE_SECONDS,
@@ -13,9 +15,7 @@ import {
   assertionClaims,
   MAX_ASSERTION_SECONDS,
   MAX_UNDATED_ASSERTION_SECONDS,
-} from '../../validators/claims.ts'
-import { isSameKey, MIN_RSA_BITS } from '../../validators/jwk.ts'
-import type { Client } from './client.ts'
+} from './schemas/assertion-claims.ts'
 import {
   type ASSERTION_ALGORITHMS,
   FAPI_ALGORITHMS,

@@ -1,6 +1,6 @@
 /** The query of a page of decisions. */
 import * as z from 'zod/mini'
-import { auditEventSchema } from '../../audit/event.ts'
+import { auditEventSchema } from '../../audit/event-schema.ts'
 import type { Query } from './page.ts'
 import { timesOf } from './period.ts'
 

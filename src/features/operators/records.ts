@@ -3,7 +3,7 @@
 import * as z from 'zod/mini'
 import { type SigningJwk, signingKeyState } from '../../access/tokens/signing-keys.ts'
 import type { Erasure } from '../../audit/erasure.ts'
-import { auditEventSchema } from '../../audit/event.ts'
+import { auditEventSchema } from '../../audit/event-schema.ts'
 import {
   type AuditQuery,
   auditQuerySchema,

@@ -1,7 +1,8 @@
 /** Environment variables of the export of traces. */
 import * as z from 'zod/mini'
 import { type Config, type FeatureVariables, readVariables } from '../../validators/environment.ts'
-import { headerList, httpUrl, ratio } from '../../validators/variables.ts'
+import { httpUrl } from '../../validators/variables.ts'
+import { headerList, ratio } from './variables.ts'
 
 export const traceVariables = {
   shape: {

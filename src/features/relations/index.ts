@@ -19,8 +19,8 @@ import type { PolicyRelations, RelationsFeature } from '../../policy/relations.t
 import { type Mistake, mistakeAt } from '../../problems/mistake.ts'
 import { parseConfiguration } from '../../validators/configuration.ts'
 import type { Config } from '../../validators/environment.ts'
-import { relationsSchema } from '../../validators/relations.ts'
 import { type AdminRelations, relationCalls } from './calls.ts'
+import { relationsSchema } from './schema.ts'
 
 /** About 4 MB, at about 400 bytes an entry. */
 const DEFAULT_RELATION_CACHE_ENTRIES = 10_000

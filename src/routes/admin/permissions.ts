@@ -23,4 +23,6 @@ export type FeaturePermission = `portcullis:${string}:${string}`
 export const permissionOf = (call: OperatorCall | FeaturePermission): string =>
   call.startsWith('portcullis:') ? call : `portcullis:${call}`
 
-export const OPERATOR_PERMISSIONS: readonly string[] = CALLS.map((call) => permissionOf(call))
+export const OPERATOR_PERMISSIONS: readonly string[] = /* @__PURE__ */ CALLS.map((call) =>
+  permissionOf(call),
+)

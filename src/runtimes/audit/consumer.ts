@@ -5,7 +5,8 @@
  */
 import { parseSigningKeys } from '../../access/tokens/signing-keys.ts'
 import { type CheckpointSealer, createCheckpointSealer } from '../../audit/chain.ts'
-import { type AuditEvent, auditEventSchema } from '../../audit/event.ts'
+import type { AuditEvent } from '../../audit/event.ts'
+import { auditEventSchema } from '../../audit/event-schema.ts'
 import type { ExportBucket } from '../../audit/r2/chain-export.ts'
 import { appendParts } from '../../audit/sql/append-parts.ts'
 import { insertAuditEvents } from '../../audit/sql/audit-chain.ts'

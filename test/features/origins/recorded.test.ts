@@ -1,6 +1,7 @@
 /** What audit events and metrics say about hosts and origins: names of the policy, nothing of a caller. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type AuditEvent, auditEventSchema } from '../../../src/audit/event.ts'
+import type { AuditEvent } from '../../../src/audit/event.ts'
+import { auditEventSchema } from '../../../src/audit/event-schema.ts'
 import { origins } from '../../../src/features/origins/index.ts'
 import { definePolicy, type Policy } from '../../../src/index.ts'
 import { createCounters } from '../../../src/observability/metrics/counters.ts'
