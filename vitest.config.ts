@@ -50,11 +50,13 @@ const LONG = [
   'test/bench/soak.test.ts',
   'test/cli/deploy/deploy.slow.test.ts',
   'test/cli/operating.slow.test.ts',
+  'test/cli/patterns/shipped.slow.test.ts',
   'test/create/mcp.slow.test.ts',
   'test/create/middleware.slow.test.ts',
   'test/create/node.slow.test.ts',
   'test/features/signals/gateways.slow.test.ts',
   'test/guard/frameworks.slow.test.ts',
+  'test/isolate/bursts.slow.test.ts',
   'test/runtimes/node/transport-fuzz.slow.test.ts',
   'test/package/consumers.slow.test.ts',
 ]

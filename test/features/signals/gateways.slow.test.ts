@@ -13,7 +13,7 @@ import { signalPolicy } from './policy.ts'
 import { CAEP, pushEvent, signEvent, userOf } from './transmitter.ts'
 
 const REQUESTS_AFTER = 4
-const PAUSE_MS = 60
+const PAUSE_MS = 300
 
 type Gateways = Awaited<ReturnType<typeof startGateways>>
 
