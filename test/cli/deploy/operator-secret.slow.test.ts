@@ -2,9 +2,8 @@ import { createHash } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type CloudflareApi, startCloudflareApi } from '../../harness/cloudflare-api.ts'
 import { startHttpServer, type TestServer } from '../../harness/http-server.ts'
-import { createProject, type Project } from './project.ts'
+import { createProject, GATEWAY_ONLY, type Project } from './project.ts'
 
-/** A deployment runs wrangler about ten times. */
 const DEPLOYING = { timeout: 180_000 }
 
 let api: CloudflareApi
@@ -20,7 +19,7 @@ beforeEach(async () => {
     response.writeHead(503).end()
   })
   api = await startCloudflareApi()
-  project = await createProject(api, gateway.url)
+  project = await createProject(api, gateway.url, GATEWAY_ONLY)
 })
 
 afterEach(async () => {
@@ -28,6 +27,9 @@ afterEach(async () => {
   await api?.close()
   await gateway?.close()
 })
+
+/** An origin that is no Worker. */
+const ORIGIN = { ORIGIN_URL: 'https://origin.example.com' }
 
 /** Returns the hashes of the secrets of the clients that the gateway has. */
 function storedHashes(): readonly string[] {
@@ -50,14 +52,14 @@ describe(
   () => {
     test('when a step after the upload of the gateway fails', async () => {
       api.failOnce(/^\w+ \/workers\/scripts\/shop\/subdomain /)
-      const { code, stdout, stderr } = await project.deploy(CREATING)
+      const { code, stdout, stderr } = await project.deploy(CREATING, ORIGIN)
       expect(code, stderr).toBe(1)
       expect(storedHashes()).toEqual([hashOfPrinted(stdout)])
       expect(stderr).not.toContain('pcs_')
     })
 
     test('when a signal ends the wait for the gateway, and no file with secrets remains meanwhile', async () => {
-      const command = project.start([...CREATING, '--wait', '1h'])
+      const command = project.start([...CREATING, '--wait', '1h'], ORIGIN)
       await Promise.race([asked, command.ended])
       expect(await project.leftovers()).toEqual([])
       command.kill('SIGINT')
@@ -69,7 +71,7 @@ describe(
 
     test('and not when the upload of the gateway fails', async () => {
       api.failOnce(/^PUT \/workers\/scripts\/shop /)
-      const { code, stdout } = await project.deploy(CREATING)
+      const { code, stdout } = await project.deploy(CREATING, ORIGIN)
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     })
   },
@@ -79,7 +81,10 @@ test('a response that is not one of Cloudflare ends the command before anything 
   const proxy = await startHttpServer((_, response) => {
     response.writeHead(200, { 'Content-Type': 'text/html' }).end('<p>Sign in</p>')
   })
-  const { code, stderr } = await project.deploy(['--yes'], { CLOUDFLARE_API_BASE_URL: proxy.url })
+  const { code, stderr } = await project.deploy(['--yes'], {
+    ...ORIGIN,
+    CLOUDFLARE_API_BASE_URL: proxy.url,
+  })
   await proxy.close()
   expect(code).toBe(3)
   expect(stderr).toContain('the response is not one of the Cloudflare API')

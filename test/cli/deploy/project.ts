@@ -67,6 +67,13 @@ const FILES: Readonly<Record<string, string>> = {
   'migrations/0002_heads.sql': 'CREATE TABLE heads (id TEXT);',
 }
 
+/** A gateway without an audit trail and without an origin that is a Worker: one call of wrangler deploys it. */
+export const GATEWAY_ONLY: Readonly<Record<string, string>> = {
+  'package.json': '{ "name": "shop", "type": "module" }',
+  'wrangler.toml': GATEWAY.slice(0, GATEWAY.indexOf('[[')),
+  'gateway.js': "export default { fetch: () => new Response('gateway') }",
+}
+
 /** The secrets of a deployment. No output may contain them. */
 export const REDIS_TOKEN = 'the-token-of-redis-8d1f'
 
@@ -84,11 +91,15 @@ export interface Project {
 }
 
 /** Creates the project. `publicUrl` is the address at which the gateway will be found. */
-export async function createProject(api: CloudflareApi, publicUrl: string): Promise<Project> {
+export async function createProject(
+  api: CloudflareApi,
+  publicUrl: string,
+  files = FILES,
+): Promise<Project> {
   const path = await mkdtemp(join(tmpdir(), 'portcullis-shop-'))
   await mkdir(join(path, 'migrations'))
   await mkdir(`${path}.tmp`)
-  for (const [file, text] of Object.entries(FILES)) await writeFile(join(path, file), text)
+  for (const [file, text] of Object.entries(files)) await writeFile(join(path, file), text)
   await symlink(join(ROOT, 'node_modules'), join(path, 'node_modules'))
   const variables = {
     HOME: path,
