@@ -101,9 +101,9 @@ export const leases: Scenario = {
     )
     const summaries = await measureRounds([...NAMES.map(contestantOf), ...refusals], {
       ...EFFORTS[effort],
-      ...detail,
       warmUpSeconds: WARM_UP_SECONDS,
-      heatSeconds: HEAT_SECONDS,
+      ...detail,
+      heatSeconds: Math.min(HEAT_SECONDS, detail.warmUpSeconds ?? HEAT_SECONDS),
       pace: { connections: CONNECTIONS, mayShed: true },
       backends: gateway.backends,
       onProgress,

@@ -10,6 +10,7 @@ import { findRevision } from '../../bench/compare/sides.ts'
 import type { Comparison } from '../../bench/compare/verdict.ts'
 import { createPatience } from '../../bench/measure/starvation.ts'
 import { ROOT } from '../../dev/start/settings.ts'
+import { IS_LONG } from '../harness/long.ts'
 
 const RUN = join(ROOT, 'bench', 'compare', 'run.ts')
 const COMPARED = join(ROOT, '.wrangler', 'compare')
@@ -119,7 +120,8 @@ describe('npm run bench:compare', () => {
   // A checkout without its history, such as an archive, has no revisions to compare.
   const hasHistory = existsSync(join(ROOT, '.git'))
 
-  test.skipIf(!hasHistory)(
+  // In each run, compare-verdict.test.ts proves the verdicts, and the test below starts a side.
+  test.runIf(IS_LONG && hasHistory)(
     'the last commit, slowed down three times, is a regression, and leaves no files behind',
     { timeout: 300_000 },
     async () => {

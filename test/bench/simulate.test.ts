@@ -13,6 +13,7 @@ import { simulate, violationsOf } from '../../bench/simulate/simulate.ts'
 import { byMaster } from '../../bench/simulate/size.ts'
 import { KINDS } from '../../bench/simulate/traffic.ts'
 import { fullest } from '../../bench/simulate/windows.ts'
+import { IS_LONG } from '../harness/long.ts'
 import { ROOT } from '../harness/process.ts'
 
 const RUN = join(ROOT, 'bench', 'simulate', 'run.ts')
@@ -38,13 +39,16 @@ const SMALL: FleetOptions = {
   limits: [{ by: 'subject', limit: 200, windowSeconds: 2 }],
 }
 
-test('the committed page about a fleet and its plot are what the command makes', async () => {
-  const simulated = await simulate(optionsOf())
-  expect(violationsOf(simulated)).toEqual([])
-  const committed = (path: string) => readFileSync(join(ROOT, 'docs', path), 'utf8')
-  expect(pageOf(simulated)).toBe(committed('fleet.md'))
-  expect(plotOf(simulated)).toBe(committed('images/fleet.svg'))
-})
+test.runIf(IS_LONG)(
+  'the committed page about a fleet and its plot are what the command makes',
+  async () => {
+    const simulated = await simulate(optionsOf())
+    expect(violationsOf(simulated)).toEqual([])
+    const committed = (path: string) => readFileSync(join(ROOT, 'docs', path), 'utf8')
+    expect(pageOf(simulated)).toBe(committed('fleet.md'))
+    expect(plotOf(simulated)).toBe(committed('images/fleet.svg'))
+  },
+)
 
 describe('a simulated fleet', () => {
   test('makes one command for each strict request that no cached refusal answers', async () => {

@@ -13,7 +13,8 @@ import { signalPolicy } from './policy.ts'
 import { CAEP, pushEvent, signEvent, userOf } from './transmitter.ts'
 
 const REQUESTS_AFTER = 4
-const PAUSE_MS = 300
+/** So long that a hundred callers do not keep a core busy. */
+const PAUSE_MS = 1_000
 
 type Gateways = Awaited<ReturnType<typeof startGateways>>
 
@@ -88,7 +89,6 @@ describe.each(BOUNDS)(
           const isRevoked = pushed !== undefined && Date.now() >= pushed + maxStalenessMs
           const response = await send(gateways.urls[at % 2] ?? '', '/orders', token)
           await response.arrayBuffer()
-          // The machine has other work than these requests.
           await setTimeout(PAUSE_MS)
           const statuses = isRevoked ? after : before
           statuses.push(response.status)
@@ -103,6 +103,7 @@ describe.each(BOUNDS)(
         }),
       )
       const sending = Promise.all(subjects.map(({ sub, token }) => sendAlways(sub, token)))
+      await expect.poll(() => before.length).toBeGreaterThan(subjectCount)
       for (const [at, { sub }] of subjects.entries()) {
         const event = await signEvent(gateways.key, `${CAEP}session-revoked`, userOf(sub))
         const response = await pushEvent(gateways.urls[at % 2] ?? '', event, ADDRESS)
