@@ -1,6 +1,6 @@
 /**
- * `npm run test:all`: every test, in two processes of vitest side by side. Black-box tests of both runtimes,
- * each with a stack of its own, and then tests of `bench/` run one file after the other and wait most of the
+ * `npm run test:all`: every test, in two processes of vitest side by side. Black-box tests of both runtimes, and
+ * some on a cluster, each with a stack of its own, and then tests of `bench/` run one file after the other and wait most of the
  * time; in one process, they would begin when all others have ended. They take almost as long as the other tests,
  * so that the same number of files runs all the time. `--check` is for `npm run check`: other checks come before
  * them, and take no time of their own. Their output follows the other output. Exits with 1 if a process fails.
@@ -11,7 +11,7 @@ import { ROOT } from './start/settings.ts'
 
 const VITEST = 'node_modules/vitest/vitest.mjs'
 const PARTS = ['parts', 'heap']
-const ONE_BY_ONE = [['blackbox'], ['blackbox-node'], ['bench']]
+const ONE_BY_ONE = [['blackbox'], ['blackbox-node'], ['blackbox-cluster'], ['bench']]
 /** Scripts of `package.json`. Without the check of the package, which replaces `dist` while tests use it. */
 const CHECKS = process.argv.includes('--check') ? ['lint', 'check:size'] : []
 

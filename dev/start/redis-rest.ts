@@ -8,7 +8,7 @@ const PING_TIMEOUT_MS = 5_000
 export interface RedisConnection {
   readonly url: string
   readonly token: string
-  /** The Redis behind the endpoint, `redis://host:port`. Undefined with Upstash. */
+  /** The Redis behind the endpoint, or the URL of Sentinels or a cluster. Undefined with Upstash. */
   readonly redisUrl: string | undefined
   /** A short description. */
   readonly description: string
@@ -27,14 +27,27 @@ export async function openRedisRest(
   settings: Settings,
   localToken: string,
 ): Promise<RedisConnection> {
+  const { redisUrl } = settings
+  if (settings.onNode && redisUrl !== undefined && FOUND_BY_GATEWAY.test(redisUrl))
+    // The gateway itself finds and checks its servers. The REST endpoint is of no use to it.
+    return { ...NO_REST, token: localToken, redisUrl, description: DESCRIPTIONS.external }
   if (settings.upstash) {
     const { url, token } = settings.upstash
     await ping(url, token)
-    const died = new Promise<never>(() => {})
     const description = new URL(url).host
-    return { url, token, redisUrl: undefined, description, died, close: async () => {} }
+    return { ...NO_REST, url, token, redisUrl: undefined, description }
   }
-  return await startRedisRest({ redisUrl: settings.redisUrl, port: 0, token: localToken })
+  return await startRedisRest({ redisUrl, port: 0, token: localToken })
+}
+
+/** Sentinels and clusters, which only a gateway on Node can use. */
+const FOUND_BY_GATEWAY = /^rediss?\+(?:sentinel|cluster):/
+
+/** What is not started here. The URL is never used. */
+const NO_REST = {
+  url: 'http://127.0.0.1',
+  died: new Promise<never>(() => {}),
+  close: async () => {},
 }
 
 export interface RedisRestOptions {

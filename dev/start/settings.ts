@@ -15,7 +15,8 @@ const DEFAULT_PORT = 8787
 const ENVIRONMENT_HELP = `Environment, all optional:
   PORT                      port of the gateway (default: ${DEFAULT_PORT})
   REDIS_URL                 a Redis to use, redis://host:port (default: redis-server from the PATH,
-                            else an embedded one)
+                            else an embedded one). A gateway on Node can also use Sentinels or a
+                            cluster, with REDIS_FENCE_MS, REDIS_REPLICAS_ACKED and REDIS_EVICTION
   UPSTASH_REDIS_REST_URL    an Upstash REST endpoint to use; then no local Redis is started
   UPSTASH_REDIS_REST_TOKEN  its token
   REDIS_PREFIX              beginning of all keys in Redis (default: pc:)
@@ -75,6 +76,9 @@ export interface Settings {
 const PASSED_THROUGH = [
   'REDIS_PREFIX',
   'REDIS_TIMEOUT_MS',
+  'REDIS_FENCE_MS',
+  'REDIS_REPLICAS_ACKED',
+  'REDIS_EVICTION',
   'ORIGIN_URL',
   'ISSUERS',
   'ISSUER_CLIENTS',

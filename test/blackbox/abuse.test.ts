@@ -1,18 +1,18 @@
 /**
  * Abuse of real gateways, judged by statuses, by requests at the origin, and by the operators' API.
  */
-import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test, vi } from 'vitest'
 import { MIN_CHECKS_AT_ONCE } from '../../src/access/abuse/authentication-failures.ts'
 import { fromAddress, newAddress } from '../harness/address.ts'
 import { callsOfRequests, forget, recordsOf } from '../harness/control.ts'
 import { createKey, ISSUER, mint } from '../harness/issuer.ts'
+import { keysOf } from '../harness/stack-redis.ts'
 import { postAs } from './oauth-clients.ts'
 import { portcullis } from './operator-cli.ts'
 
 const stack = inject('stack')
 const [here, there] = stack.gateways
-const redis = new Redis(stack.redisUrl)
+const redis = keysOf(stack)
 const VIOLATIONS = 5
 /** Bad credentials of one address that are verified in a minute. */
 const LIMIT = 20
@@ -197,7 +197,7 @@ describe('automatic bans', () => {
     for (let sent = 0; sent < LIMIT + VIOLATIONS; sent++)
       expect(await statusOf(here, forgery())).toBe(401)
     await expectStatus(200, here, await good())
-    const keys = await redis.keys(`pc:violations:address:*${groupOf(address).slice(0, 14)}*`)
+    const keys = await redis.names(`pc:violations:address:*${groupOf(address).slice(0, 14)}*`)
     expect(keys).toEqual([])
     expect(await banOf('127.0.0.1')).toBeUndefined()
   })

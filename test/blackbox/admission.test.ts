@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto'
 import { request } from 'node:http'
-import { Redis } from 'ioredis'
 import { afterAll, afterEach, describe, expect, inject, test, vi } from 'vitest'
 import { fromAddress, newAddress } from '../harness/address.ts'
 import { callsOfRequests, forget, recordsOf, setMode } from '../harness/control.ts'
 import { ISSUER, mint } from '../harness/issuer.ts'
 import { NEVER } from '../harness/never.ts'
 import { recovered } from '../harness/recovery.ts'
+import { keysOf } from '../harness/stack-redis.ts'
 import { awayFromWindowEnd } from './window-end.ts'
 
 const stack = inject('stack')
 const [here, there] = stack.gateways
-const redis = new Redis(stack.redisUrl)
+const redis = keysOf(stack)
 /** Longer than the time after which a body needs a second admission. */
 const LONGER_THAN_PROMPT_MS = 1_200
 const PATIENCE = { timeout: 20_000, interval: 100 }
@@ -26,7 +26,7 @@ async function revoke(jti: string) {
   const hash = createHash('sha256')
     .update(JSON.stringify([ISSUER, jti]))
     .digest('base64url')
-  await redis.set(`pc:revoked:${hash}`, '1', 'EX', 600)
+  await redis.setFact(`pc:revoked:${hash}`)
 }
 
 afterEach(async () => {

@@ -1,7 +1,6 @@
-import { Redis } from 'ioredis'
 import type { TestProject } from 'vitest/node'
-import { complaintsAbout } from '../harness/redis-dump.ts'
 import { type Stack, startStack } from '../harness/stack.ts'
+import { keysOf } from '../harness/stack-redis.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -17,15 +16,17 @@ const RETRY_MS = 250
  * checked (S34, S40); an error here fails the run.
  */
 export default async function setup(project: TestProject) {
+  const isCluster = project.name === 'blackbox-cluster'
   const { close, ...stack } = await startStack(
-    project.name === 'blackbox-node' ? 'node' : 'workerd',
+    isCluster || project.name === 'blackbox-node' ? 'node' : 'workerd',
+    isCluster ? 'cluster' : 'server',
   )
   project.provide('stack', stack)
   return async function teardown() {
-    const redis = new Redis(stack.redisUrl)
+    const redis = keysOf(stack)
     try {
       await leaveSomething(stack)
-      const complaints = await complaintsAbout(redis)
+      const complaints = await redis.complaints()
       if (complaints.length > 0)
         throw new Error(
           `after the tests, the keys in Redis differ from the documentation:\n${complaints.join('\n')}`,

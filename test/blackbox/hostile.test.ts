@@ -8,6 +8,7 @@ import { fromAddress, newAddress } from '../harness/address.ts'
 import { forget, recordsOf } from '../harness/control.ts'
 import { AUDIENCE, createKey, ISSUER, mint, REMOTE_ISSUER } from '../harness/issuer.ts'
 import { sendRaw } from '../harness/raw.ts'
+import { keysOf } from '../harness/stack-redis.ts'
 
 const stack = inject('stack')
 const [here] = stack.gateways
@@ -194,14 +195,13 @@ describe.each(guarded)('$name', (route) => {
   })
 
   test('a revoked token stays revoked in every spelling of the request [S31]', async () => {
-    const { Redis } = await import('ioredis')
     const { createHash } = await import('node:crypto')
     const jti = crypto.randomUUID()
     const hash = createHash('sha256')
       .update(JSON.stringify([ISSUER, jti]))
       .digest('base64url')
-    const redis = new Redis(stack.redisUrl)
-    await redis.set(`pc:revoked:${hash}`, '1', 'EX', 600)
+    const redis = keysOf(stack)
+    await redis.setFact(`pc:revoked:${hash}`)
     redis.disconnect()
     const [token, good] = [await admin({ jti }), await admin()]
     const [header = '', payload = '', signature = ''] = token.split('.')

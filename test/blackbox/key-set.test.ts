@@ -4,7 +4,7 @@ import { fromAddress, newAddress } from '../harness/address.ts'
 import { forget, recordsOf, setMode } from '../harness/control.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { AUDIENCE, createKey, mint, REMOTE_ISSUER } from '../harness/issuer.ts'
-import { redisVars } from '../harness/redis.ts'
+import { redisVars, startTestRedis } from '../harness/redis.ts'
 import type { Observed } from '../origin/observed-gateway.ts'
 import { runtimeOf } from '../origin/runtimes.ts'
 
@@ -32,10 +32,11 @@ describe('the key set of an issuer', () => {
       fetches += 1
       held.push(response)
     })
+    const redis = await startTestRedis()
     const isolate = await runtimeOf(stack.runtime).start({
       entry: 'test/origin/observed-gateway.ts',
       vars: {
-        ...redisVars({ url: stack.rest.url, token: stack.env.UPSTASH_REDIS_REST_TOKEN ?? '' }),
+        ...redisVars(redis),
         PUBLIC_URL: 'https://gateway.test',
         ORIGIN_URL: stack.origin.url,
         ISSUERS: JSON.stringify([
@@ -68,6 +69,7 @@ describe('the key set of an issuer', () => {
     } finally {
       await isolate.stop()
       await issuer.close()
+      await redis.close()
     }
   })
 

@@ -54,10 +54,14 @@ export async function startControlled(
   }
 
   const server = await startHttpServer(listener)
-  const control = await startHttpServer((request, response) => {
-    if (request.method === 'PUT') mode = request.url?.slice(1) as Mode
-    if (request.method === 'DELETE') records = []
-    response.end(JSON.stringify(records))
+  const control = await startControl({
+    records: () => records,
+    forget() {
+      records = []
+    },
+    setMode(next) {
+      mode = next
+    },
   })
   return {
     url: server.url,
@@ -68,6 +72,23 @@ export async function startControlled(
       await control.close()
     },
   }
+}
+
+/** Starts the control port of a server. */
+export function startControl({
+  records,
+  forget,
+  setMode,
+}: {
+  readonly records: () => readonly Recorded[]
+  readonly forget: () => void
+  readonly setMode: (mode: Mode) => void
+}): Promise<TestServer> {
+  return startHttpServer((request, response) => {
+    if (request.method === 'PUT') setMode(request.url?.slice(1) as Mode)
+    if (request.method === 'DELETE') forget()
+    response.end(JSON.stringify(records()))
+  })
 }
 
 export interface Reply {

@@ -2,27 +2,29 @@
 import { expect } from 'vitest'
 import { mint } from './issuer.ts'
 import type { Stack } from './stack.ts'
+import { subjectOfEachMaster } from './stack-redis.ts'
 
 /** A circuit breaker probes again after 5 s at the latest. */
 const RECOVERY = { timeout: 20_000, interval: 200 }
 
 /**
- * Resolves when each gateway serves again. Call it only after a dependency was down: until the next
+ * Resolves when each gateway serves again, with each master. Call it only after a dependency was down: until the next
  * probe of a circuit breaker a 503 is correct. Everywhere else a 503 is a failure.
  */
 export async function recovered(
-  { inlineKey }: Pick<Stack, 'inlineKey'>,
+  stack: Pick<Stack, 'inlineKey' | 'redisUrls'>,
   gateways: readonly string[],
 ): Promise<void> {
-  for (const gateway of gateways) {
-    const authorization = `Bearer ${await mint(inlineKey)}`
-    const status = async () => {
-      const response = await fetch(`${gateway}/orders`, { headers: { authorization } })
-      await response.arrayBuffer()
-      return response.status
+  for (const gateway of gateways)
+    for (const sub of subjectOfEachMaster(stack)) {
+      const authorization = `Bearer ${await mint(stack.inlineKey, { claims: { sub } })}`
+      const status = async () => {
+        const response = await fetch(`${gateway}/orders`, { headers: { authorization } })
+        await response.arrayBuffer()
+        return response.status
+      }
+      await expect.poll(status, RECOVERY).toBe(200)
     }
-    await expect.poll(status, RECOVERY).toBe(200)
-  }
 }
 
 /**

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
+import { type Gate, type GateOptions, startGate } from './gate.ts'
 import { freePort } from './process.ts'
 import { directTo, startRealServer } from './resp-server.ts'
 
@@ -14,7 +15,22 @@ const POLL_MS = 20
 /** A cluster that takes longer never forms. */
 const FORMED_WITHIN_MS = 30_000
 
+/** Where gateways reach the nodes of a cluster with gates. Nodes reach each other at other addresses. */
+const GATE_HOST = '127.0.0.2'
+
+/** The proxies before one node. A partition of the network is a gate that lets bytes wait. */
+export interface NodeGates {
+  /** Before the connections of gateways. */
+  readonly clients: Gate
+  /** Before those of other nodes: the bus of the cluster, and replication. */
+  readonly peers: readonly [bus: Gate, replication: Gate]
+  /** The address from which this node calls others. */
+  readonly source: string
+}
+
 export interface ClusterNode {
+  /** Undefined without `gates`. */
+  readonly gates: NodeGates | undefined
   readonly port: number
   /** Undefined without `tls`. */
   readonly tlsPort: number | undefined
@@ -32,7 +48,7 @@ export interface ClusterNode {
 }
 
 export interface TestCluster {
-  /** `redis+cluster://` with the addresses of all masters. */
+  /** `redis+cluster://` with the addresses of all masters; with `gates` those of their gates. */
   readonly url: string
   readonly host: string
   /** The masters at the start, each with a third of the slots, in their order. */
@@ -60,6 +76,8 @@ export interface ClusterOptions {
   readonly host?: string
   /** The folder with `ca.pem` and the certificate `name` (`certificate.ts`). Default: no TLS. */
   readonly tls?: { readonly folder: string; readonly name: string } | undefined
+  /** Starts proxies before each node. `onCommands` gets those of gateways: see `startGate`. */
+  readonly gates?: Pick<GateOptions, 'onCommands'> | undefined
 }
 
 /** Starts a cluster and waits until all nodes agree about it. */
@@ -69,10 +87,13 @@ export async function startRedisCluster({
   args = [],
   host = '127.0.0.1',
   tls,
+  gates,
 }: ClusterOptions = {}): Promise<TestCluster> {
   const folder = mkdtempSync(join(tmpdir(), 'cluster-'))
   const started = await Promise.all(
-    Array.from({ length: count * (1 + each) }, () => startNode(folder, { args, host, tls })),
+    Array.from({ length: count * (1 + each) }, (_, number) =>
+      startNode(folder, { args, host, tls, gates }, number),
+    ),
   )
   const nodes = started.map(({ node }) => node)
   const masters = nodes.slice(0, count)
@@ -91,7 +112,11 @@ export async function startRedisCluster({
 
   const cluster: TestCluster = {
     url: `redis+cluster://${masters
-      .map(({ port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`)
+      .map(({ port, gates: own }) =>
+        own === undefined
+          ? `${host.includes(':') ? `[${host}]` : host}:${port}`
+          : `${GATE_HOST}:${own.clients.port}`,
+      )
       .join(',')}`,
     host,
     masters,
@@ -114,6 +139,7 @@ export async function startRedisCluster({
         node.resume()
         node.direct.disconnect()
         await node.kill()
+        for (const gate of gatesOf(node)) await gate.close()
       }
       rmSync(folder, { recursive: true, force: true })
     },
@@ -134,9 +160,11 @@ export async function startRedisCluster({
         Promise.all(
           started
             .filter(({ node }) => node.direct !== direct)
-            .map(({ node, busPort }) =>
-              direct.call('CLUSTER', 'MEET', host, node.tlsPort ?? node.port, busPort),
-            ),
+            .map(({ node, busPort }) => {
+              const [bus, replication] = node.gates?.peers ?? []
+              const port = replication?.port ?? node.tlsPort ?? node.port
+              return direct.call('CLUSTER', 'MEET', host, port, bus?.port ?? busPort)
+            }),
         ),
       ),
     )
@@ -198,9 +226,13 @@ async function startNode(
     args,
     host,
     tls,
-  }: Required<Pick<ClusterOptions, 'args' | 'host'>> & Pick<ClusterOptions, 'tls'>,
+    gates: wanted,
+  }: Required<Pick<ClusterOptions, 'args' | 'host'>> & Pick<ClusterOptions, 'tls' | 'gates'>,
+  number: number,
 ): Promise<StartedNode> {
   const [port, busPort] = [await freePort(), await freePort()]
+  const gates = wanted && (await startGates({ port, busPort, number, ...wanted }))
+  const announced = gates === undefined ? [] : announcing(gates)
   const tlsPort = tls && (await freePort())
   const withTls =
     tls === undefined
@@ -219,7 +251,7 @@ async function startNode(
         ...['--cluster-node-timeout', String(NODE_TIMEOUT_MS)],
         ...['--cluster-require-full-coverage', 'no', '--maxmemory', '256mb'],
         ...['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1'],
-        ...[...withTls, ...args],
+        ...[...withTls, ...announced, ...args],
       ],
       port,
       host,
@@ -228,6 +260,7 @@ async function startNode(
   const direct = directTo(port, undefined, host)
   const id = await direct.cluster('MYID')
   const node: ClusterNode = {
+    gates,
     port,
     tlsPort,
     id: String(id),
@@ -240,6 +273,58 @@ async function startNode(
     },
   }
   return { node, busPort }
+}
+
+async function startGates({
+  port,
+  busPort,
+  number,
+  onCommands,
+}: NonNullable<ClusterOptions['gates']> & {
+  readonly port: number
+  readonly busPort: number
+  readonly number: number
+}): Promise<NodeGates> {
+  const [announced, host] = [await freePort(), '127.0.0.1']
+  return {
+    clients: await startGate({
+      ...{ host: GATE_HOST, port: announced, target: port },
+      ...(onCommands && { onCommands }),
+    }),
+    peers: [
+      await startGate({ host, port: await freePort(), target: busPort }),
+      await startGate({ host, port: announced, target: port }),
+    ],
+    source: `127.0.1.${number + 1}`,
+  }
+}
+
+/** Clients get the name, and nodes use the address: so both reach the node through their own gates. */
+const announcing = ({ clients, peers: [bus], source }: NodeGates): readonly string[] => [
+  ...['--cluster-announce-hostname', GATE_HOST, '--cluster-preferred-endpoint-type', 'hostname'],
+  ...['--cluster-announce-port', String(clients.port)],
+  ...['--cluster-announce-bus-port', String(bus.port), '--bind-source-addr', source],
+]
+
+const gatesOf = ({ gates }: ClusterNode): readonly Gate[] =>
+  gates === undefined ? [] : [gates.clients, ...gates.peers]
+
+/**
+ * Cuts the network between nodes of a cluster with gates: between each node of `island` and all others. Returns
+ * a function that heals it.
+ */
+export function partition({ nodes }: TestCluster, island: readonly ClusterNode[]): () => void {
+  const isOnIsland = new Map(nodes.map((node) => [node.gates?.source, island.includes(node)]))
+  const set = (isCut: boolean) => {
+    for (const node of nodes) {
+      const own = island.includes(node)
+      const isAcross = (from: string) => isCut && (isOnIsland.get(from) ?? own) !== own
+      for (const gate of node.gates?.peers ?? [])
+        gate.set((from) => (isAcross(from) ? 'hang' : 'serve'))
+    }
+  }
+  set(true)
+  return () => set(false)
 }
 
 type SlotRange = [from: number, to: number, master: [host: string, port: number, id: string]]

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Redis } from 'ioredis'
+import { LANE } from './lanes.ts'
 import { ROOT } from './process.ts'
 
 /** Patterns of credentials that no key or value may contain. */
@@ -46,7 +47,7 @@ function lastingKeys(): RegExp[] {
     .filter(([, , , ttl = '']) => /\bnone\b/.test(ttl))
     .flatMap(([, key = '']) => [...key.matchAll(/`(pc:[^`]+)`/g)].map(([, name = '']) => name))
     .map((name) => name.replaceAll('<tenant>', '.*').replaceAll(/<\w+>/g, '.+'))
-    .map((pattern) => new RegExp(`^${pattern}$`))
+    .map((pattern) => new RegExp(`^${pattern.replace(/^pc:/, LANE)}$`))
 }
 
 async function contentOf(redis: Redis, key: string): Promise<string> {

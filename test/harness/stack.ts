@@ -12,15 +12,19 @@ import { startUpstashRest } from '../../dev/upstash-rest/server.ts'
 import { type Controlled, type Recorded, type Reply, startControlled } from './control.ts'
 import { AUDIENCE, createKey, ISSUER, REMOTE_ISSUER, type TestKey } from './issuer.ts'
 import { freePort, ROOT, run } from './process.ts'
+import { startRecordedCluster } from './recorded-cluster.ts'
 import { redisVars } from './redis.ts'
 
 /** What tests need, as plain data that can be sent to other processes. */
 export interface Stack {
   readonly runtime: StackRuntime
   readonly gateways: readonly [string, string]
-  /** The proxy between the gateways and Redis. */
+  /** One Redis behind its REST server, or a cluster. */
+  readonly redis: StackRedis
+  /** The proxy between the gateways and Redis. On a cluster: the gates of its nodes. */
   readonly rest: Controlled
-  readonly redisUrl: string
+  /** Where tests read and write keys: one Redis, or the masters in the order of their slots. */
+  readonly redisUrls: readonly [string, ...string[]]
   readonly origin: Controlled
   readonly keySet: Controlled
   /** The key of the issuer with inline keys in the configuration. */
@@ -41,6 +45,8 @@ export interface RunningStack extends Stack {
 /** What the gateways run on. */
 export type StackRuntime = 'workerd' | 'node'
 
+export type StackRedis = 'server' | 'cluster'
+
 const READY = 'Portcullis is ready on'
 /** How a user starts a gateway on each runtime. */
 const COMMANDS = {
@@ -50,15 +56,11 @@ const COMMANDS = {
 /** On Node the tests are the proxy that names the client's address. */
 const ADDRESSES = { workerd: {}, node: { TRUSTED_PROXIES: '127.0.0.1' } } as const
 
-export async function startStack(runtime: StackRuntime = 'workerd'): Promise<RunningStack> {
-  const redis = await startRedis()
-  const direct = new Redis(redis.url)
-  await direct.flushall()
-  direct.disconnect()
-  const token = randomBytes(32).toString('base64url')
-  const upstash = await startUpstashRest({ port: 0, token, redis })
-
-  const rest = await startControlled((recorded) => forward(upstash.url, recorded))
+export async function startStack(
+  runtime: StackRuntime = 'workerd',
+  kind: StackRedis = 'server',
+): Promise<RunningStack> {
+  const { rest, ...redis } = kind === 'cluster' ? await clusterPart() : await serverPart()
   const origin = await startControlled(({ method, url }) => ({
     status: 200,
     headers: { 'content-type': 'application/json' },
@@ -86,7 +88,7 @@ export async function startStack(runtime: StackRuntime = 'workerd'): Promise<Run
     CLIENTS: JSON.stringify([
       { id: operator.id, grants: ['client_credentials'], roles: ['operator'], secretSha256 },
     ]),
-    ...redisVars({ url: rest.url, token }, 2_000),
+    ...redis.env,
     ORIGIN_URL: origin.url,
     ISSUERS: JSON.stringify([
       { issuer: ISSUER, audience: AUDIENCE, jwks: { keys: [inlineKey.publicJwk] } },
@@ -99,8 +101,9 @@ export async function startStack(runtime: StackRuntime = 'workerd'): Promise<Run
   return {
     runtime,
     gateways: [urls[0] ?? '', urls[1] ?? ''],
+    redis: kind,
     rest: controlled(rest),
-    redisUrl: redis.url,
+    redisUrls: redis.urls,
     origin: controlled(origin),
     keySet: controlled(keySet),
     inlineKey,
@@ -110,12 +113,59 @@ export async function startStack(runtime: StackRuntime = 'workerd'): Promise<Run
     env,
     async close() {
       await Promise.all(gateways.map((gateway) => gateway.stop()))
-      await Promise.all([rest.close(), origin.close(), keySet.close()])
-      agent.destroy()
-      await upstash.close()
+      await Promise.all([origin.close(), keySet.close()])
       await redis.close()
       await rm(folder, { recursive: true, force: true })
     },
+  }
+}
+
+/** What a stack has before its gateways. */
+interface RedisPart {
+  readonly rest: Controlled
+  readonly urls: Stack['redisUrls']
+  readonly env: Readonly<Record<string, string>>
+  close(): Promise<void>
+}
+
+/** A stall of the machine is not an outage. */
+const TIMEOUT_MS = 2_000
+const FENCE_MS = 2_000
+
+async function serverPart(): Promise<RedisPart> {
+  const redis = await startRedis()
+  const direct = new Redis(redis.url)
+  await direct.flushall()
+  direct.disconnect()
+  const token = randomBytes(32).toString('base64url')
+  const upstash = await startUpstashRest({ port: 0, token, redis })
+  const rest = await startControlled((recorded) => forward(upstash.url, recorded))
+  return {
+    rest,
+    urls: [redis.url],
+    env: redisVars({ url: rest.url, token }, TIMEOUT_MS),
+    async close() {
+      await rest.close()
+      agent.destroy()
+      await upstash.close()
+      await redis.close()
+    },
+  }
+}
+
+async function clusterPart(): Promise<RedisPart> {
+  const { cluster, url, controlled, close } = await startRecordedCluster(TIMEOUT_MS)
+  const [first = '', ...others] = cluster.masters.map(({ port }) => `redis://127.0.0.1:${port}`)
+  return {
+    rest: controlled,
+    urls: [first, ...others],
+    env: {
+      REDIS_URL: url,
+      REDIS_TIMEOUT_MS: String(TIMEOUT_MS),
+      REDIS_FENCE_MS: String(FENCE_MS),
+      REDIS_REPLICAS_ACKED: '0',
+    },
+    close,
   }
 }
 
