@@ -7,8 +7,16 @@ import { auditPage, filtersOf, MAIN_FILTERS, MORE_FILTERS, REQUEST_ID } from './
 import { callerLink, DECISION_WORDS, eventTable } from './event-table.ts'
 import { explainForm } from './explain.ts'
 import { type FormField, filterForm } from './forms.ts'
-import { type ConsolePage, type Markup, pathTo, table, when } from './layout.ts'
-import { card, facts, NO_STORE_TEXT, periodLinks } from './markup.ts'
+import {
+  CONSOLE_PATH,
+  type ConsolePage,
+  type Markup,
+  pathTo,
+  TAIL_PATH,
+  table,
+  when,
+} from './layout.ts'
+import { card, facts, NO_STORE_TEXT, periodLinks, streamBox } from './markup.ts'
 import type { PageDefinition, Query } from './page.ts'
 import { withPeriod } from './period.ts'
 import { chartOf, facet, incomplete } from './summary-parts.ts'
@@ -63,13 +71,13 @@ function decisionsPage(
   const { facets } = summary
   return {
     ...shown,
-    hasScript: true,
+    stream: TAIL_PATH,
     content: html`${periodLinks('/decisions', query)}
 ${card('When', html`${chartOf(summary, query)}${incomplete(summary)}`)}
 ${card('Search', searchForm(query))}
 ${card(
   'Events',
-  html`<p id="live" data-tail="${pathTo('/decisions/tail', { ...query, ...NO_TIMES })}" hidden><button type="button">Follow new decisions</button> <span role="status"></span></p>
+  html`${streamBox(pathTo(TAIL_PATH.slice(CONSOLE_PATH.length), { ...query, ...NO_TIMES }))}
 <div id="events">${eventTable(page.events)}</div>${
     page.cursor === undefined
       ? ''

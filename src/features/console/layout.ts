@@ -13,6 +13,7 @@ export const SCRIPT_PATH = `${CONSOLE_PATH}/script.js`
 /** `1`: the page loads itself again. */
 export const LIVE_PARAMETER = 'live'
 export const TAIL_PATH = `${CONSOLE_PATH}/decisions/tail`
+export const OVERVIEW_STREAM_PATH = `${CONSOLE_PATH}/overview/stream`
 
 export interface ConsolePage {
   readonly title: string
@@ -21,8 +22,8 @@ export interface ConsolePage {
   readonly content: Markup | string
   readonly status?: 200 | 400 | 401 | 403 | 404 | 405 | 413 | 422 | 429 | 500 | 503
   readonly headers?: Readonly<Record<string, string>>
-  /** Whether the page has the script of the live tail. Default false. */
-  readonly hasScript?: boolean
+  /** The path of the stream that the script of the page reads. Default: the page has no script. */
+  readonly stream?: string
   /** The page is loaded again after this time. */
   readonly refreshSeconds?: number | undefined
 }
@@ -57,15 +58,7 @@ async function styleSource(): Promise<string> {
  */
 export async function renderConsole(
   c: Context,
-  {
-    title,
-    at,
-    content,
-    status = 200,
-    headers = {},
-    refreshSeconds,
-    hasScript = false,
-  }: ConsolePage,
+  { title, at, content, status = 200, headers = {}, refreshSeconds, stream }: ConsolePage,
   navigation: readonly NavigationItem[],
   visitor: Visitor | undefined,
   origin: string,
@@ -77,15 +70,15 @@ export async function renderConsole(
     "form-action 'self'",
     "frame-ancestors 'none'",
     // With their paths: other scripts of this origin may be those of an application behind the gateway.
-    ...(hasScript
-      ? [`script-src ${origin}${SCRIPT_PATH}`, `connect-src ${origin}${TAIL_PATH}`]
-      : []),
+    ...(stream === undefined
+      ? []
+      : [`script-src ${origin}${SCRIPT_PATH}`, `connect-src ${origin}${stream}`]),
   ]
   const page = await html`<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title} - Portcullis</title><style>${sheet}</style>${
-    hasScript ? html`<script src="${SCRIPT_PATH}" defer></script>` : ''
+    stream === undefined ? '' : html`<script src="${SCRIPT_PATH}" defer></script>`
   }</head>
 <body><a class="skip" href="#main">Skip to the content</a>
 <header><a class="brand" href="${CONSOLE_PATH}">Portcullis</a>
@@ -114,7 +107,7 @@ ${content}
 const PARTS = /<[^<>]*>|[^<\t\n\r]+/g
 
 /** Escapes characters of text that people would not see, such as those that hide or reverse a part of it. */
-const shown = (page: string): string =>
+export const shown = (page: string): string =>
   page.replace(PARTS, (part) => (part.startsWith('<') ? part : visible(part)))
 
 const who = ({ name, subject, issuer, tenant }: Visitor) =>

@@ -4,6 +4,7 @@ import { Denied } from '../../errors.ts'
 import { NO_STORE } from '../../http/response-headers.ts'
 import { visible } from '../../problems/visible.ts'
 import { auditPage, filtersOf } from './decision-query.ts'
+import { eventStream } from './event-stream.ts'
 import { callerOfEvent, DECISION_WORDS } from './event-table.ts'
 import { CONSOLE_PATH, pathTo, SCRIPT_PATH, TAIL_PATH } from './layout.ts'
 import type { Desk, PageDefinition } from './page.ts'
@@ -12,8 +13,6 @@ import { SCRIPT } from './script.ts'
 const POLL_MS = 2_000
 /** Events arrive a second or two after their decision, and not in its order. */
 const WINDOW_MS = 30_000
-/** Then the browser connects again, with its session. */
-const LIFE_MS = 300_000
 /** A poll reads at most so many pages of so many events. */
 const PAGES = 5
 const EVENTS = '200'
@@ -32,9 +31,7 @@ export const LIVE: readonly PageDefinition[] = [
     async show(desk) {
       if (!desk.may('queryAudit'))
         throw new Denied({ code: 'permission_missing', permission: 'portcullis:audit:read' })
-      return new Response(tailOf(desk), {
-        headers: { ...NO_STORE, 'Content-Type': 'text/event-stream', 'X-Accel-Buffering': 'no' },
-      })
+      return tailOf(desk)
     },
   },
   {
@@ -55,14 +52,10 @@ export const LIVE: readonly PageDefinition[] = [
  * Sends new events. Ends if the visitor may not read them any more. After each poll, it sends the time as the id, with
  * which the browser connects again: the script leaves out the events that it has shown.
  */
-function tailOf(desk: Desk): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder()
-  const endMs = Date.now() + LIFE_MS
-  const release = desk.holdStream(endMs)
+function tailOf(desk: Desk): Response {
   const resumed = EVENT_ID.test(desk.lastEventId ?? '') ? Number(desk.lastEventId) : undefined
   let seen: ReadonlySet<string> | undefined = resumed === undefined ? undefined : new Set()
   let isFirst = true
-  let isCancelled = false
 
   /** Returns the events since a time, and whether they are all. Undefined: the visitor lost the right. */
   async function eventsSince(sinceMs: number, nowMs: number) {
@@ -101,29 +94,7 @@ function tailOf(desk: Desk): ReadableStream<Uint8Array> {
     return `${sent}${isSkipped ? SKIPPED : ''}id: ${nowMs}\n:\n\n`
   }
 
-  return new ReadableStream({
-    async start(controller) {
-      controller.enqueue(encoder.encode('retry: 2000\n\n'))
-    },
-    async pull(controller) {
-      if (!isFirst) await new Promise((done) => setTimeout(done, POLL_MS))
-      if (isCancelled) return
-      try {
-        await desk.readmit()
-        const text = await poll()
-        if (text !== undefined && Date.now() <= endMs)
-          return controller.enqueue(encoder.encode(text))
-      } catch {
-        // The stream ends, and the browser connects again.
-      }
-      release()
-      if (!isCancelled) controller.close()
-    },
-    cancel() {
-      isCancelled = true
-      release()
-    },
-  })
+  return eventStream(desk, { poll, pauseMs: () => POLL_MS })
 }
 
 /** What the script shows of an event: texts, and paths of the console. */

@@ -25,6 +25,10 @@ export const periodLinks = (path: string, query: Query): Markup =>
       }</li>`,
   )}</ul>`
 
+/** The switch of a stream, which the script of the page shows. */
+export const streamBox = (path: string): Markup =>
+  html`<p id="live" data-stream="${path}" hidden><button type="button">Follow new decisions</button> <span role="status"></span></p>`
+
 export const facts = (rows: readonly (readonly [string, Markup | string])[]): Markup =>
   html`<dl class="facts">${rows.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`
 

@@ -2,9 +2,16 @@
 import { html } from 'hono/html'
 import type * as z from 'zod/mini'
 import { type Summary, summarySchema } from '../../audit/summary.ts'
-import { type ConsolePage, LIVE_PARAMETER, type Markup, pathTo, when } from './layout.ts'
-import { card, facts, NO_STORE_TEXT, numberOf, percent, periodLinks } from './markup.ts'
-import type { PageDefinition, Query } from './page.ts'
+import {
+  CONSOLE_PATH,
+  LIVE_PARAMETER,
+  type Markup,
+  OVERVIEW_STREAM_PATH,
+  pathTo,
+  when,
+} from './layout.ts'
+import { card, facts, NO_STORE_TEXT, numberOf, percent, periodLinks, streamBox } from './markup.ts'
+import type { Desk, PageDefinition, Query } from './page.ts'
 import { timesOf, withPeriod } from './period.ts'
 import { policyChangesView } from './policy-history.ts'
 import { type PolicyView, policyView } from './policy-view.ts'
@@ -19,43 +26,48 @@ export const OVERVIEW: PageDefinition = {
   name: 'Overview',
   async show(desk) {
     const query = withPeriod(desk.query)
-    const times = timesOf(query, desk.nowMs)
-    return overviewPage(
-      await desk.readAudit('summarizeAudit', summarySchema, { query: times }),
-      await desk.read('readPolicy', policyView),
-      await desk.read('readStatus', statusView),
-      (await desk.read('readPolicyChanges', policyChangesView))?.changes[0]?.at,
-      query,
-      desk.nowMs,
-    )
+    const isReloaded = query[LIVE_PARAMETER] === '1'
+    // A period that has ended does not change.
+    const isOpen = query.until === undefined && !isReloaded
+    const read = await readFigures(desk, query)
+    const isLive = isOpen && (read.summary !== undefined || read.status !== undefined)
+    const link = html`<p><a href="${pathTo('', { ...query, [LIVE_PARAMETER]: isReloaded ? undefined : '1' })}">${
+      isReloaded ? 'Stop loading every 10 seconds' : 'Load again every 10 seconds'
+    }</a></p>`
+    return {
+      ...{ title: 'Overview', at: 'Overview' },
+      ...(isLive && { stream: OVERVIEW_STREAM_PATH }),
+      refreshSeconds: isReloaded ? 10 : undefined,
+      content: html`${periodLinks('', query)}
+${isLive ? html`<noscript>${link}</noscript>${streamBox(pathTo(OVERVIEW_STREAM_PATH.slice(CONSOLE_PATH.length), query))}` : link}
+<div id="figures">${figures(read, query, desk.nowMs)}</div>`,
+    }
   },
 }
 
-function overviewPage(
-  summary: Summary | undefined,
-  policy: PolicyView | undefined,
-  status: Status | undefined,
-  changedAt: string | undefined,
-  query: Query,
-  nowMs: number,
-): ConsolePage {
-  const isLive = query[LIVE_PARAMETER] === '1'
+/** What the overview shows, as far as the visitor may read it. */
+export async function readFigures(desk: Desk, query: Query, nowMs = desk.nowMs) {
   return {
-    title: 'Overview',
-    at: 'Overview',
-    refreshSeconds: isLive ? 10 : undefined,
-    content: html`${periodLinks('', query)}
-<p><a href="${pathTo('', { ...query, [LIVE_PARAMETER]: isLive ? undefined : '1' })}">${
-      isLive ? 'Stop loading every 10 seconds' : 'Load again every 10 seconds'
-    }</a></p>
-${summary === undefined ? html`<p class="note">${NO_STORE_TEXT}</p>` : decisionsIn(summary, query)}
-<div class="grid">${status === undefined ? '' : card('State of all gateways', statusFacts(status, nowMs))}${
-      policy === undefined
-        ? ''
-        : card('Gateway', html`${gatewayFacts(policy)}${lastChange(changedAt)}`)
-    }</div>`,
+    summary: await desk.readAudit('summarizeAudit', summarySchema, {
+      query: timesOf(query, nowMs),
+    }),
+    policy: await desk.read('readPolicy', policyView),
+    status: await desk.read('readStatus', statusView),
+    changedAt: (await desk.read('readPolicyChanges', policyChangesView))?.changes[0]?.at,
   }
 }
+
+/** `perSecond` is the present rate of all gateways, from the shared counters. Default: it is not known yet. */
+export const figures = (
+  { summary, policy, status, changedAt }: Awaited<ReturnType<typeof readFigures>>,
+  query: Query,
+  nowMs: number,
+  perSecond?: number,
+): Markup => html`<p class="note">At ${when(new Date(nowMs).toISOString())} UTC</p>
+${summary === undefined ? html`<p class="note">${NO_STORE_TEXT}</p>` : decisionsIn(summary, query)}
+<div class="grid">${status === undefined ? '' : card('State of all gateways', statusFacts(status, nowMs, perSecond))}${
+  policy === undefined ? '' : card('Gateway', html`${gatewayFacts(policy)}${lastChange(changedAt)}`)
+}</div>`
 
 const lastChange = (at: string | undefined): Markup | '' =>
   at === undefined
@@ -71,18 +83,26 @@ const DEPENDENCIES: Readonly<Record<string, string>> = {
   origin: 'Origins',
 }
 
+export const sumOf = (counts: Readonly<Record<string, number>>): number =>
+  Object.values(counts).reduce((sum, count) => sum + count, 0)
+
+const rateOf = (perSecond: number): string => perSecond.toFixed(perSecond < 10 ? 2 : 0)
+
 const stateOf = (open: number, isolates: number): Markup =>
   open === 0
     ? html`<span class="allow">works</span>`
     : html`<span class="error">fails in ${numberOf(open)} of ${numberOf(isolates)} isolates</span>`
 
 function statusFacts(
-  { isolates, open, auditEvents, auditWaiting, newestEventAt }: Status,
+  { isolates, requests, open, auditEvents, auditWaiting, newestEventAt }: Status,
   nowMs: number,
+  perSecond: number | undefined,
 ): Markup {
   const behind = newestEventAt === null ? undefined : Math.max(0, nowMs - Date.parse(newestEventAt))
   return facts([
     ['Isolates', numberOf(isolates)],
+    ['Decisions', `${numberOf(sumOf(requests))} since the first report`],
+    ...(perSecond === undefined ? [] : [['Now', `${rateOf(perSecond)} per second`] as const]),
     ...Object.entries(open).map(
       ([name, count]) => [DEPENDENCIES[name] ?? name, stateOf(count, isolates)] as const,
     ),
@@ -104,7 +124,7 @@ function decisionsIn(summary: Summary, query: Query): Markup {
   const seconds = Math.max(1, (Date.parse(until) - startMs) / 1_000)
   const tiles: readonly (readonly [string, string])[] = [
     ['Requests', numberOf(all)],
-    ['Per second', (all / seconds).toFixed(all / seconds < 10 ? 2 : 0)],
+    ['Per second', rateOf(all / seconds)],
     ['Refused', percent(deny, all)],
     ['Failed', percent(error, all)],
     ['p50', durationMs === null ? '-' : `${Math.round(durationMs.p50)} ms`],

@@ -10,12 +10,14 @@ import { LIMITS } from './limits.ts'
 import { LIVE } from './live.ts'
 import { MCP } from './mcp.ts'
 import { OVERVIEW } from './overview.ts'
+import { OVERVIEW_STREAM } from './overview-stream.ts'
 import type { PageDefinition } from './page.ts'
 import { POLICY } from './policy.ts'
 import { RELATIONS } from './relations.ts'
 
 export const PAGES: readonly PageDefinition[] = [
   OVERVIEW,
+  OVERVIEW_STREAM,
   ...LIVE,
   ...DECISIONS,
   CALLERS,

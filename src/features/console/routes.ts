@@ -17,6 +17,7 @@ import {
   CONSOLE_PATH,
   type ConsolePage,
   LIVE_PARAMETER,
+  OVERVIEW_STREAM_PATH,
   renderConsole,
   TAIL_PATH,
 } from './layout.ts'
@@ -34,9 +35,11 @@ const FORM = {
   example: {},
 }
 
-/** The live tail connects by itself again, and the overview can load itself. */
+/** Streams connect by themselves again, and the overview can load itself. */
 const isAttended = ({ pathname, searchParams }: URL): boolean =>
-  pathname !== TAIL_PATH && !searchParams.getAll(LIVE_PARAMETER).includes('1')
+  pathname !== TAIL_PATH &&
+  pathname !== OVERVIEW_STREAM_PATH &&
+  !searchParams.getAll(LIVE_PARAMETER).includes('1')
 
 /** Creates the routes of all pages, behind the guards of a route. */
 export function consoleRoutes(

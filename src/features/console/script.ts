@@ -1,11 +1,15 @@
 /**
- * The script of the live tail. It is the only one of the console, and the page of decisions works without it. It writes
- * text, and no HTML.
+ * The script of the live pages. It is the only one of the console, and the pages work without it. Decisions are written
+ * as text. The figures of the overview are markup of the gateway, in which the browser runs no script.
  */
 export const SCRIPT = `'use strict'
 const box = document.getElementById('live')
 const button = box.querySelector('button')
 const status = box.querySelector('[role=status]')
+const figures = document.getElementById('figures')
+const words = figures
+  ? ['Update the figures', 'The figures update themselves.']
+  : ['Follow new decisions', 'New decisions appear at the top.']
 const body = () => document.querySelector('#events tbody')
 let source
 const shown = new Set()
@@ -28,21 +32,27 @@ function show({ data }) {
   rows.prepend(row)
   while (rows.children.length > 200) rows.lastElementChild.remove()
 }
+function replace({ data }) {
+  if (figures.contains(document.activeElement)) return
+  const page = new DOMParser().parseFromString(JSON.parse(data), 'text/html')
+  figures.replaceChildren(...page.body.childNodes)
+}
 function stop(text) {
   source.close()
   source = undefined
-  button.textContent = 'Follow new decisions'
+  button.textContent = words[0]
   status.textContent = text
 }
-button.addEventListener('click', () => {
-  if (source) return stop('Stopped.')
-  source = new EventSource(box.dataset.tail)
-  source.onopen = () => { status.textContent = 'New decisions appear at the top.' }
-  source.onmessage = show
+function start() {
+  source = new EventSource(box.dataset.stream)
+  source.onopen = () => { status.textContent = words[1] }
+  source.onmessage = figures ? replace : show
   source.addEventListener('skipped', () => {
     status.textContent = 'Some decisions are not shown: there were too many, or the browser was away for too long.'
   })
   source.onerror = () => { if (source.readyState === 2) stop('The gateway ended the connection.') }
   button.textContent = 'Stop'
-})
+}
+button.addEventListener('click', () => source ? stop('Stopped.') : start())
+if (figures) start()
 `

@@ -13,6 +13,9 @@ export const statusView = z.strictObject({
   open: z
     .record(z.string(), integer())
     .check(describe('of each dependency, the isolates whose circuit breaker is not closed')),
+  requests: z
+    .record(z.string(), integer())
+    .check(describe('decided requests by outcome, since the first report')),
   redisCalls: z.record(z.string(), integer()).check(describe('by outcome, since the first report')),
   auditEvents: z
     .record(z.string(), integer())
@@ -21,6 +24,7 @@ export const statusView = z.strictObject({
   newestEventAt: z.nullable(time).check(describe('null: no audit database, or it is empty')),
 })
 
+const REQUESTS = /^portcullis_requests_total\{[^\n]*?,decision="(\w+)",[^\n]*\} (\d+)$/gm
 const SAMPLE = /^portcullis_(\w+?)(?:\{(?:outcome|dependency)="([^"]*)"\})? (\S+)$/gm
 
 /** Creates the call. */
@@ -42,13 +46,18 @@ export function statusCalls({ metrics }: FeatureParts): (frame: CallFrame) => re
       async handle({ scope }) {
         refuseTenant(scope)
         const groups = new Map<string, Record<string, number>>()
-        for (const [, name = '', label = '', value] of (await metrics.text()).matchAll(SAMPLE))
+        const requests: Record<string, number> = { allow: 0, deny: 0, error: 0 }
+        const text = await metrics.text()
+        for (const [, decision = '', value] of text.matchAll(REQUESTS))
+          requests[decision] = (requests[decision] ?? 0) + Number(value)
+        for (const [, name = '', label = '', value] of text.matchAll(SAMPLE))
           groups.set(name, { ...groups.get(name), [label]: Number(value) })
         const totals = (name: string) => groups.get(name) ?? {}
         const single = (name: string) => totals(name)[''] ?? 0
         const newest = single('audit_newest_event_timestamp_seconds')
         return {
           isolates: single('isolates'),
+          requests,
           open: totals('breaker_open_isolates'),
           redisCalls: totals('redis_calls_total'),
           auditEvents: totals('audit_events_total'),

@@ -2,7 +2,11 @@
 import { gzipSync } from 'node:zlib'
 import { v7 } from 'uuid'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import * as z from 'zod/mini'
 import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
+import { Denied } from '../../../src/errors.ts'
+import { createHeldStreams } from '../../../src/features/console/held-streams.ts'
+import { createRate } from '../../../src/features/console/overview-stream.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'
 import { anEvent } from '../../audit/event.ts'
 import { PUBLIC_URL } from '../../harness/gateway.ts'
@@ -10,6 +14,7 @@ import { ISSUER } from '../../harness/issuer.ts'
 import { startConsole } from './gateway.ts'
 
 const TAIL = '/-/console/decisions/tail'
+const OVERVIEW = '/-/console/overview/stream'
 
 let gateway: Awaited<ReturnType<typeof startConsole>>
 beforeAll(async () => {
@@ -36,9 +41,9 @@ const subjects = (name: string, count: number) =>
     ),
   )
 
-async function follow(cookie: string, lastEventId?: string) {
+async function follow(cookie: string, lastEventId?: string, path = TAIL) {
   const response = await gateway.isolateFetch(
-    new Request(PUBLIC_URL + TAIL, {
+    new Request(PUBLIC_URL + path, {
       headers: {
         Cookie: cookie,
         'CF-Connecting-IP': '192.0.2.1',
@@ -132,6 +137,88 @@ test('a visitor has a few tails at a time, and another one after one of them has
   for (const tail of [...tails.slice(1), refused, other, next]) await tail.cancel()
 })
 
+test('all visitors together have a bounded number of streams', () => {
+  let nowMs = 0
+  const hold = createHeldStreams(() => nowMs)
+  for (let at = 0; at < 64; at += 1) hold(`visitor ${at}`, 1_000)
+  expect(() => hold('one more', 1_000)).toThrow(Denied)
+  nowMs = 1_000
+  expect(hold('one more', 2_000)).toBeTypeOf('function')
+})
+
+test('the overview sends figures of all gateways, without script or text of callers as markup', async () => {
+  const cookie = await gateway.cookieOf({ subject: 'ivy', roles: ['operator'] })
+  const hostile = '<img src=x onerror=alert(1)>\u202e'
+  await gateway.store([
+    anEvent({
+      ...{ id: v7(), requestId: v7(), time: new Date().toISOString() },
+      ...{ route: `/${hostile}`, reason: hostile, decision: 'deny' },
+    }),
+  ])
+  const stream = await follow(cookie, undefined, `${OVERVIEW}?last=15m`)
+  expect([stream.status, stream.type]).toEqual([200, 'text/event-stream'])
+  const text = await stream.until('"\n\n')
+  const markup = z.parse(z.string(), JSON.parse(/^data: (.+)$/m.exec(text)?.[1] ?? ''))
+  for (const part of ['Per second', 'Refusals by reason', 'p99', 'Redis', 'Audit queue'])
+    expect(markup).toContain(part)
+  expect(markup).toContain('&lt;img src=x onerror=alert(1)&gt;\\u{202e}')
+  expect(markup).not.toMatch(/<img|<script|\u202e/)
+  await stream.cancel()
+})
+
+test('the stream of the overview ends with the session of its visitor', async () => {
+  const cookie = await gateway.cookieOf({ subject: 'sid', roles: ['operator'] })
+  const stream = await follow(cookie, undefined, OVERVIEW)
+  await stream.until('"\n\n')
+  const out = await gateway.visit(cookie, '/oauth/sign-out', { form: {} })
+  expect(out.status).toBeLessThan(400)
+  await stream.until(undefined)
+  expect((await follow(cookie, undefined, OVERVIEW)).status).toBe(401)
+})
+
+test('an operator of a tenant sees figures only of the tenant', async () => {
+  const person = { subject: 'tom', roles: ['operator'], tenant: 'globex' }
+  const stream = await follow(await gateway.cookieOf(person), undefined, `${OVERVIEW}?last=7d`)
+  await subjects('of-acme', 1)
+  const text = await stream.until('"\n\n')
+  expect(text).not.toContain('State of all gateways')
+  expect(text).toMatch(/<dt>Requests<\/dt><dd>\d<\/dd>/)
+  await stream.cancel()
+})
+
+test.each([
+  ['no count yet', [[0, 5]], undefined],
+  [
+    'a minute',
+    [
+      [0, 5],
+      [10_000, 15],
+      [60_000, 65],
+    ],
+    1,
+  ],
+  [
+    'older counts left out',
+    [
+      [0, 0],
+      [50_000, 5_000],
+      [80_000, 5_030],
+    ],
+    1,
+  ],
+  [
+    'deleted counters',
+    [
+      [0, 90],
+      [10_000, 3],
+    ],
+    undefined,
+  ],
+] as const)('the rate of a counter: %s', (_what, samples, expected) => {
+  const rate = createRate()
+  expect(samples.map(([ms, count]) => rate(ms, count)).at(-1)).toBe(expected)
+})
+
 test('what a browser loads by itself does not keep a session alive', async () => {
   const idle = () => gateway.cookieOf({ roles: ['operator'], idleForSeconds: 400 })
   const pages = ['/-/console', '/-/console?live=1', '/-/console?live=1&last=1h']
@@ -144,12 +231,19 @@ test('what a browser loads by itself does not keep a session alive', async () =>
   const tail = await follow(await idle())
   expect(tail.status).toBe(200)
   await tail.cancel()
-  expect([...renewed, tail.cookie]).toEqual([expect.any(String), null, null, null])
+  const overview = await follow(await idle(), undefined, OVERVIEW)
+  expect(overview.status).toBe(200)
+  await overview.cancel()
+  expect([...renewed, tail.cookie, overview.cookie]).toEqual([
+    ...[expect.any(String), null, null, null, null],
+  ])
 })
 
 test('a role that only opens the console follows nothing', async () => {
   const viewer = await gateway.cookieOf({ subject: 'vera', roles: ['viewer'] })
   expect((await follow(viewer)).status).toBe(403)
+  expect((await follow(viewer, undefined, OVERVIEW)).status).toBe(403)
+  expect((await gateway.visit(viewer, '/-/console')).text).not.toContain('<script')
 })
 
 test('the browser loads one script of the gateway, which writes no HTML', async () => {
@@ -161,6 +255,10 @@ test('the browser loads one script of the gateway, which writes no HTML', async 
   expect(gzipSync(text).length + gzipSync(page.text).length).toBeLessThan(60 * 1_024)
   expect(page.headers.get('content-security-policy')).toContain(
     `script-src ${PUBLIC_URL}/-/console/script.js; connect-src ${PUBLIC_URL}${TAIL}`,
+  )
+  const overview = await gateway.visit(operator, '/-/console')
+  expect(overview.headers.get('content-security-policy')).toContain(
+    `script-src ${PUBLIC_URL}/-/console/script.js; connect-src ${PUBLIC_URL}${OVERVIEW}`,
   )
 })
 
