@@ -10,6 +10,7 @@ import { createGateway, type Gateway } from '../../src/gateway/create-gateway.ts
 import { type Runtime, WORKERS } from '../../src/gateway/runtime.ts'
 import type { Policy } from '../../src/policy/policy.ts'
 import { serve } from '../../src/runtimes/node/index.ts'
+import { startMiniflare } from '../origin/miniflare.ts'
 import { startWorkerd } from '../origin/workerd.ts'
 import { startHttpServer } from './http-server.ts'
 import { createKey, ISSUER, mint, type TestKey, type TokenOptions } from './issuer.ts'
@@ -53,6 +54,8 @@ export interface GatewayOptions {
   readonly variables?: Variables
   /** Lanes of isolates; 0: one server. Default: those of the run. */
   readonly lanes?: number
+  /** The binding of a Worker to a D1 database. Default: none. */
+  readonly d1?: string
   /** Bindings of isolates. */
   readonly bindings?: Partial<GatewayEnv>
 }
@@ -226,7 +229,7 @@ export interface Server {
 
 /** Starts a gateway on one runtime with these variables. */
 export async function startServer(
-  { runtime, policy, entry = '' }: GatewayOptions,
+  { runtime, policy, entry = '', d1 }: GatewayOptions,
   environment: Variables,
   port: number,
 ): Promise<Server> {
@@ -234,6 +237,8 @@ export async function startServer(
   const vars: Record<string, string> = {}
   for (const [name, value] of Object.entries(environment))
     if (value !== undefined) vars[name] = value
+  if (runtime === 'workerd' && d1 !== undefined)
+    return { url, ...(await startMiniflare({ entry, vars, port, d1 })) }
   if (runtime === 'workerd') return { url, ...(await startWorkerd({ entry, vars, port })) }
   if (runtime === 'process') {
     const env = { ...vars, PORT: String(port) }

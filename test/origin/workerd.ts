@@ -8,7 +8,7 @@ import { build } from 'esbuild'
 import { freePort } from '../harness/process.ts'
 
 const WORKERD = join(import.meta.dirname, '../../node_modules/.bin/workerd')
-const COMPATIBILITY_DATE = '2026-11-01'
+export const COMPATIBILITY_DATE = '2026-11-01'
 
 export interface Running {
   readonly port: number
@@ -30,7 +30,14 @@ export interface WorkerdOptions {
 /** Bundles of this run, by their entries: sources do not change during it, and many files start the same ones. */
 const bundles = new Map<string, Promise<Uint8Array>>()
 
-async function bundle(entry: string): Promise<Uint8Array> {
+/** Returns the module of an entry. */
+export function bundle(entry: string): Promise<Uint8Array> {
+  const bundled = bundles.get(entry) ?? bundleAnew(entry)
+  bundles.set(entry, bundled)
+  return bundled
+}
+
+async function bundleAnew(entry: string): Promise<Uint8Array> {
   const { outputFiles } = await build({
     entryPoints: [entry],
     write: false,
@@ -49,9 +56,7 @@ export async function startWorkerd({
   port: chosen,
 }: WorkerdOptions): Promise<Running> {
   const directory = await mkdtemp(join(tmpdir(), 'portcullis-workerd-'))
-  const bundled = bundles.get(entry) ?? bundle(entry)
-  bundles.set(entry, bundled)
-  await writeFile(join(directory, 'worker.js'), await bundled)
+  await writeFile(join(directory, 'worker.js'), await bundle(entry))
   const port = chosen ?? (await freePort())
   const bindings = Object.entries(vars)
     .map(([name, value]) => `(name = ${JSON.stringify(name)}, text = ${JSON.stringify(value)})`)

@@ -246,7 +246,7 @@ test('a role that only opens the console follows nothing', async () => {
   expect((await gateway.visit(viewer, '/-/console')).text).not.toContain('<script')
 })
 
-test('the browser loads one script of the gateway, which writes no HTML', async () => {
+test('the browser loads one script of the gateway, which runs no script of others', async () => {
   const operator = await gateway.cookieOf({ roles: ['operator'] })
   const { headers, text } = await gateway.visit(operator, '/-/console/script.js')
   expect(headers.get('content-type')).toMatch(/^text\/javascript/)

@@ -65,7 +65,7 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the console on %s', (run
   const views = runtime === 'Node' ? VIEWS : VIEWS.filter((_, at) => at % 3 === 0)
   test.each(views)('has no fault on %s', async (...view) => {
     const paths = pathsOf({ request: '01a1f920-fe19-76f3-a8bb-11453859641c', key: key.id })
-    const pages = paths.filter((path) => !/\/(?:tail|script\.js|export)$/.test(path))
+    const pages = paths.filter((path) => !/\/(?:tail|stream|script\.js|export)$/.test(path))
     expect(pages.length).toBeGreaterThanOrEqual(12)
     const window = await openWindow(browser, server.url, view, [cookie])
     for (const path of pages)
@@ -102,33 +102,30 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the console on %s', (run
 
   const textOf = (page: Page) => page.evaluate<string>('document.body.innerText')
 
-  test.runIf(runtime === 'Node')(
-    'with the keyboard: why was alice refused yesterday, and revoke her everywhere',
-    async () => {
-      const page = await open('/-/console')
-      const keyboard = keyboardOf(page)
-      await keyboard.tabTo('Decisions')
-      await keyboard.enter({ loads: true })
-      await keyboard.tabTo('24h')
-      await keyboard.enter({ loads: true })
-      await keyboard.tabTo('Subject or request id')
-      await keyboard.type('alice')
-      await keyboard.enter({ loads: true })
-      // The first column of the newest event: its time.
-      await keyboard.tabTo(new Date().toISOString().slice(0, 4))
-      await keyboard.enter({ loads: true })
-      expect(await textOf(page)).toContain('permission_missing:orders:write')
-      await keyboard.tabTo('Revoke this subject everywhere')
-      await keyboard.enter()
-      await keyboard.tabTo('Reason')
-      await keyboard.type('left the company')
-      await keyboard.enter({ loads: true })
-      const { origin } = new URL(server.url)
-      await page.evaluate(`location = '${origin}/-/console/callers?kind=subject&value=alice'; 0`)
-      await expect.poll(() => textOf(page)).toContain('left the company')
-      await page.send('Page.close')
-    },
-  )
+  test('with the keyboard: why was alice refused yesterday, and revoke her everywhere', async () => {
+    const page = await open('/-/console')
+    const keyboard = keyboardOf(page)
+    await keyboard.tabTo('Decisions')
+    await keyboard.enter({ loads: true })
+    await keyboard.tabTo('24h')
+    await keyboard.enter({ loads: true })
+    await keyboard.tabTo('Subject or request id')
+    await keyboard.type('alice')
+    await keyboard.enter({ loads: true })
+    // The first column of the newest event: its time.
+    await keyboard.tabTo(new Date().toISOString().slice(0, 4))
+    await keyboard.enter({ loads: true })
+    expect(await textOf(page)).toContain('permission_missing:orders:write')
+    await keyboard.tabTo('Revoke this subject everywhere')
+    await keyboard.enter()
+    await keyboard.tabTo('Reason')
+    await keyboard.type('left the company')
+    await keyboard.enter({ loads: true })
+    const { origin } = new URL(server.url)
+    await page.evaluate(`location = '${origin}/-/console/callers?kind=subject&value=alice'; 0`)
+    await expect.poll(() => textOf(page)).toContain('left the company')
+    await page.send('Page.close')
+  })
 
   test('with the keyboard: give acme 200 requests a minute', async () => {
     const page = await open('/-/console/limits')
@@ -167,6 +164,35 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the console on %s', (run
     await keyboard.enter({ loads: true })
     expect(await textOf(page)).toContain('No tool has another definition than the approved one.')
     await page.send('Page.close')
+  })
+
+  test('the overview updates itself, until the visitor stops it', async () => {
+    const page = await open('/-/console?last=24h')
+    const isoTime = () => page.evaluate<string>("document.querySelector('#figures time').dateTime")
+    const first = await isoTime()
+    await expect.poll(isoTime).not.toBe(first)
+    expect(await textOf(page)).toContain('permission_missing:orders:write')
+    // The rate of all gateways needs two readings of the shared counters.
+    await expect.poll(() => textOf(page)).toMatch(/Now\s+\d/)
+    const keyboard = keyboardOf(page)
+    await keyboard.tabTo('Stop')
+    await keyboard.enter()
+    expect(await textOf(page)).toContain('Stopped.')
+    await page.send('Page.close')
+  })
+
+  test('a browser that leaves frees its stream for the next one', async () => {
+    const statuses: number[] = []
+    for (let visit = 0; visit < 6; visit += 1) {
+      const leave = new AbortController()
+      const headers = { Cookie: cookie.join('='), Accept: 'text/event-stream' }
+      const { signal } = leave
+      const response = await fetch(`${server.url}/-/console/overview/stream`, { headers, signal })
+      statuses.push(response.status)
+      await response.body?.getReader().read()
+      leave.abort()
+    }
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 200])
   })
 
   test.runIf(runtime === 'Node')('follows new decisions in the browser', async () => {

@@ -13,6 +13,8 @@ import { signIn } from '../../../src/features/sign-in/index.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 
 const ISSUER = 'https://issuer.test'
+/** Where a Worker of the tests answers for its audit database. */
+export const DATABASE_PATH = '/test/database'
 
 /** The definition of the tool that the policy pins. */
 export const APPROVED_TOOL = {

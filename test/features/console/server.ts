@@ -5,15 +5,17 @@ import { join } from 'node:path'
 import { v7 } from 'uuid'
 import { createCheckpointSealer } from '../../../src/audit/chain.ts'
 import { insertAuditEvents } from '../../../src/audit/sql/audit-chain.ts'
+import { d1ConsumerDatabase } from '../../../src/audit/sql/d1/consumer-database.ts'
 import { MIGRATIONS } from '../../../src/audit/sql/migrations.generated.ts'
 import { withSchema } from '../../../src/audit/sql/schema.ts'
 import { consumerDatabase } from '../../../src/runtimes/node/audit/database.ts'
 import { openDatabase } from '../../../src/runtimes/node/audit/open-database.ts'
+import { createD1Client } from '../../audit/d1-client.ts'
 import { anEvent } from '../../audit/event.ts'
 import { type RUNTIMES, startGateway } from '../../harness/gateway.ts'
 import { ISSUER } from '../../harness/issuer.ts'
 import { openSession, type Person, SIGN_IN_VARIABLES } from '../operators/sessions.ts'
-import { policyWith } from './policy.ts'
+import { DATABASE_PATH, policyWith } from './policy.ts'
 
 const DAY_MS = 86_400_000
 const SUBJECTS = ['alice', 'bob', 'carol', 'reporter']
@@ -36,19 +38,17 @@ function eventsOfADay() {
   })
 }
 
+/** Starts the server over an audit database in a file, or in D1 as a Worker has it. */
 export async function startConsoleServer(runtime: (typeof RUNTIMES)[number]) {
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-console-'))
   const address = `sqlite:${join(folder, 'audit.db')}`
-  const database = await openDatabase(address)
-  const db = consumerDatabase(database)
-  await withSchema(db, MIGRATIONS, () =>
-    insertAuditEvents(db, eventsOfADay(), { seal: createCheckpointSealer([]), nowMs: Date.now() }),
-  )
+  const file = runtime === 'Node' ? await openDatabase(address) : undefined
   const gateway = await startGateway({
     runtime,
     publicUrl: 'own',
     policy: policyWith(),
     entry: 'test/features/console/worker.ts',
+    d1: 'AUDIT_DB',
     signs: true,
     redis: runtime === 'Node' ? 'resp' : 'rest',
     variables: {
@@ -56,12 +56,19 @@ export async function startConsoleServer(runtime: (typeof RUNTIMES)[number]) {
       ...(runtime === 'Node' && { AUDIT_DATABASE: address }),
     },
   })
+  const db =
+    file === undefined
+      ? d1ConsumerDatabase(createD1Client(new URL(DATABASE_PATH, gateway.url)))
+      : consumerDatabase(file)
+  await withSchema(db, MIGRATIONS, () =>
+    insertAuditEvents(db, eventsOfADay(), { seal: createCheckpointSealer([]), nowMs: Date.now() }),
+  )
   return {
     ...gateway,
     cookieOf: (person: Person) => openSession(gateway.redis, gateway.publicUrl, person),
     async close() {
       await gateway.close()
-      await database.close()
+      await file?.close()
       rmSync(folder, { recursive: true, force: true })
     },
   }
