@@ -244,6 +244,13 @@ test('a role that only opens the console follows nothing', async () => {
   expect((await follow(viewer)).status).toBe(403)
   expect((await follow(viewer, undefined, OVERVIEW)).status).toBe(403)
   expect((await gateway.visit(viewer, '/-/console')).text).not.toContain('<script')
+  const reader = await gateway.cookieOf({ subject: 'rita', roles: ['reader'] })
+  for (const [cookie, status] of [
+    [reader, 403],
+    ['', 401],
+  ] as const)
+    for (const path of [TAIL, OVERVIEW])
+      expect((await follow(cookie, undefined, path)).status, path).toBe(status)
 })
 
 test('the browser loads one script of the gateway, which runs no script of others', async () => {
