@@ -11,7 +11,7 @@ import {
   isSame,
 } from './change.ts'
 import { changesInList } from './diff-route.ts'
-import { changesInSettings } from './diff-settings.ts'
+import { changesInFeatures, changesInSettings } from './diff-settings.ts'
 import { limitInWords } from './words.ts'
 
 type Limits = ReadonlyMap<string, PolicyLimit>
@@ -36,10 +36,44 @@ export function* changesInLimits(before: Limits, after: Limits): Generator<Chang
         of,
         `${of}: onUnavailable is '${changed.onUnavailable}' now`,
       )
+    yield* changesInPlans(of, limit.meter, changed.meter)
     for (const field of ['lease', 'engine'] as const)
       yield* changeOfValue(of, field, limit[field], changed[field])
   }
 }
+
+/** Yields the changes of the plans of a limit. The units of the default plan are those of the limit. */
+function* changesInPlans(
+  of: string,
+  before: PolicyLimit['meter'],
+  after: PolicyLimit['meter'],
+): Generator<Change> {
+  if (before === undefined || after === undefined) {
+    if (before !== after) yield* changeOfValue(of, 'meter', before?.kind, after?.kind)
+    return
+  }
+  const [was, is] = [before.plans, after.plans]
+  yield* changeOfValue(of, 'default', was?.defaultPlan, is?.defaultPlan)
+  yield* changeOfValue(of, 'planBy', before.planBy, after.planBy)
+  for (const plan of new Set([...(was?.units.keys() ?? []), ...(is?.units.keys() ?? [])])) {
+    if (plan === was?.defaultPlan && plan === is?.defaultPlan) continue
+    const [one, another] = [was, is].map((table) =>
+      table?.units.has(plan) === true
+        ? (table.units.get(plan) ?? Number.POSITIVE_INFINITY)
+        : undefined,
+    )
+    if (one === undefined || another === undefined)
+      yield* changeOfValue(of, `plan ${plan}`, one ?? 'none', another ?? 'none')
+    else if (one !== another)
+      yield changeOf(
+        another > one ? 'widening' : 'narrowing',
+        of,
+        `${of}: plan ${plan} from ${unitsInWords(one)} to ${unitsInWords(another)}`,
+      )
+  }
+}
+
+const unitsInWords = (units: number) => (Number.isFinite(units) ? units : 'no limit')
 
 /** Undefined: the same. A limit may become larger for one window and smaller for another. */
 function directionOf(one: PolicyLimit, another: PolicyLimit): string | undefined {
@@ -72,8 +106,7 @@ const COMPARED = new Set([
 
 export function* changesInPolicy(before: Policy, after: Policy): Generator<Change> {
   yield* changesInOperators(before, after)
-  const featuresOf = ({ features }: Policy) => features.map(({ name }) => name)
-  yield* changesInList('features', 'has', featuresOf(before), featuresOf(after))
+  yield* changesInFeatures(before, after)
   const staleness = [before, after].map(({ revocation }) => revocation.maxStalenessMs)
   yield* changeOfSize('revocation', 'maxStalenessMs', staleness[0] ?? 0, staleness[1] ?? 0)
   yield* changesInList(

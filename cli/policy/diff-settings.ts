@@ -1,7 +1,7 @@
 /** The changes of the settings of features. */
 import type { Policy } from '../../src/policy/policy.ts'
 import type { ListedFeature, SettingEffect } from '../../src/validators/feature.ts'
-import { type Change, changeOf, changeOfValue, isRecord, isSame, shown } from './change.ts'
+import { type Change, changeOf, changeOfValue, isRecord, isSame, list, shown } from './change.ts'
 
 /** A setting at any depth. */
 interface Place {
@@ -11,6 +11,35 @@ interface Place {
   readonly path: string
   readonly effects: NonNullable<ListedFeature['effects']>
 }
+
+/** Yields the features that only one policy has, with what that means for callers. */
+export function* changesInFeatures(before: Policy, after: Policy): Generator<Change> {
+  yield* changesOfPresence('has', after.features, before.features)
+  yield* changesOfPresence('no longer has', before.features, after.features)
+}
+
+function* changesOfPresence(
+  verb: 'has' | 'no longer has',
+  features: readonly ListedFeature[],
+  others: readonly ListedFeature[],
+): Generator<Change> {
+  const effects = verb === 'has' ? EFFECTS : EFFECTS_OF_ABSENCE
+  const further = features.filter(({ name }) => !others.some((other) => other.name === name))
+  for (const effect of ['widening', 'narrowing', 'neutral'] as const) {
+    const names = further
+      .filter(({ presence = 'unknown' }) => effects[presence] === effect)
+      .map(({ name }) => name)
+    if (names.length > 0) yield changeOf(effect, 'features', `features: ${verb} ${list(names)}`)
+  }
+}
+
+const EFFECTS = {
+  more: 'widening',
+  less: 'narrowing',
+  none: 'neutral',
+  unknown: 'widening',
+} as const
+const EFFECTS_OF_ABSENCE = { ...EFFECTS, more: 'narrowing', less: 'widening' } as const
 
 /** Yields the changes of the settings of each feature that both policies have. */
 export function* changesInSettings(before: Policy, after: Policy): Generator<Change> {

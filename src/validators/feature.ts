@@ -33,6 +33,11 @@ export interface ListedFeature {
   /** What its function was called with, and the defaults, so that `policy diff` finds changes. Never a secret. */
   readonly settings?: object
   /**
+   * What the feature as a whole means: `more` or `less`: with it, the gateway admits more or fewer callers. `none`: the
+   * same. Default: it is not known, so that adding and removing it both count as looser.
+   */
+  readonly presence?: Exclude<SettingEffect, 'bound'> | 'unknown'
+  /**
    * What a change of a setting means, by its path: `roles`, or `authentication.acr`; `*` is every name.
    * A setting without one counts as looser.
    */

@@ -54,6 +54,8 @@ export interface Meter extends Feature<'plans'> {
   readonly kind: MeterKind
   /** Default: the units are those of the rule, for every caller. */
   readonly plans?: PlanTable | undefined
+  /** What selects the plan of a caller, in this order. */
+  readonly planBy: readonly string[]
   /** Of the adapter of the store; the same for all meters. */
   readonly scripts: object
   /** The parameter after `q` in `RateLimit-Policy`. */

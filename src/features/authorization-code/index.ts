@@ -90,6 +90,7 @@ export function authorizationCode(definition: AuthorizationCodeDefinition = {}):
   const { sessionSeconds = DEFAULT_SESSION_SECONDS } = definition
   return {
     name: 'authorizationCode',
+    presence: 'more',
     settings: {
       documents: {},
       ...definition,

@@ -54,6 +54,7 @@ export function authorizationServer(definition: AuthorizationServerDefinition = 
   const { profile } = definition
   return {
     name: 'authorizationServer',
+    presence: 'more',
     settings: definition,
     effects: { profile: 'less' },
     variables: clientVariables,

@@ -39,6 +39,7 @@ export function console(options: ConsoleOptions = {}): Feature {
   const { authentication } = parseConfiguration('The policy', optionsSchema, options, ['console()'])
   return {
     name: 'console',
+    presence: 'more',
     settings: { authentication },
     effects: DEMAND_EFFECTS,
     requires: ['operators', 'signIn'],

@@ -55,6 +55,7 @@ export function forwardAuth(definition: ForwardAuthDefinition = {}): Feature {
   const form = proxy === undefined ? undefined : PROXIES[proxy]
   return {
     name: 'forwardAuth',
+    presence: 'more',
     settings: { proxy, withoutBody },
     effects: { withoutBody: 'more' },
     variables: forwardAuthVariables,

@@ -12,6 +12,8 @@ import { createIssuerCalls } from './issuer-calls.ts'
 export function introspection(): Feature {
   return {
     name: 'introspection',
+    // It accepts opaque tokens, and it verifies JWTs of some issuers more strictly.
+    presence: 'unknown',
     variables: issuerClientVariables,
     issuerCalls: (config, { watch, now }) =>
       createIssuerCalls({

@@ -6,6 +6,7 @@ import { openApiRoutes } from './routes.ts'
 export function openapi(): Feature {
   return {
     name: 'openapi',
+    presence: 'more',
     create: ({ publicUrl, policy, sources, contributed }) => ({
       apps() {
         const { contributions, calls } = contributed()

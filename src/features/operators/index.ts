@@ -78,6 +78,7 @@ export function operators(options: OperatorsOptions = {}): Feature {
   ])
   return {
     name: 'operators',
+    presence: 'more',
     settings: {
       endedApiKeyDays,
       sessions: sessions !== false,

@@ -11,6 +11,7 @@ import { traceRequests } from './trace-requests.ts'
 export function otlp(): Feature {
   return {
     name: 'otlp',
+    presence: 'none',
     variables: traceVariables,
     create({ config, publicOriginOf, spanTally: tally, now }) {
       const traces = readTraces(config)

@@ -66,6 +66,7 @@ export function signIn(definition: SignInDefinition = {}): Feature {
   parseConfiguration('The policy', signInSchema, definition, ['signIn()'])
   return {
     name: 'signIn',
+    presence: 'more',
     settings: {
       ...DEFAULT_TERMS,
       requestsPerMinute: DEFAULT_REQUESTS_PER_MINUTE,

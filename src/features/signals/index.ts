@@ -73,6 +73,7 @@ export function signals(definition: SignalsDefinition): Feature {
   )
   return {
     name: 'signals',
+    presence: 'less',
     settings: {
       requestsPerMinute,
       transmitters: Object.fromEntries(transmitters.map((each) => [each.issuer, each])),
