@@ -13,8 +13,11 @@ export class JsonRefused extends Error {
 }
 
 interface JsonLimits {
-  /** Maximum nesting of containers: 0 allows only a scalar, 1 allows `{}` but not `{"a":[]}`. */
-  readonly maxDepth: number
+  /**
+   * Maximum nesting of containers: 0 allows only a scalar, 1 allows `{}` but not `{"a":[]}`. Default 16: deeper
+   * than claims, metadata and configurations.
+   */
+  readonly maxDepth?: number
 }
 
 const QUOTE = 0x22
@@ -34,13 +37,25 @@ const CLOSE_BRACE = 0x7d
  * as `__proto__`, which become own properties: the schema of the value must check these. A caller
  * that decodes bytes first must use `ignoreBOM: true`: the decoder otherwise removes the mark.
  */
-export function parseStrictJson(text: string, { maxDepth }: JsonLimits): unknown {
+export function parseStrictJson(text: string, { maxDepth = 16 }: JsonLimits = {}): unknown {
   refuseNesting(text, maxDepth)
   try {
     return JSON.parse(text) as unknown
   } catch {
     // Without the cause, because the engine's message quotes the text.
     throw new JsonRefused('syntax')
+  }
+}
+
+/**
+ * Throws {@link JsonRefused} as `parseStrictJson`, but not for a text that is no JSON. For a library that parses
+ * the text by itself.
+ */
+export function refuseAmbiguousJson(text: string): void {
+  try {
+    parseStrictJson(text)
+  } catch (error) {
+    if (error instanceof JsonRefused && error.check !== 'syntax') throw error
   }
 }
 

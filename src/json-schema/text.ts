@@ -4,6 +4,7 @@
  */
 import * as z from 'zod/mini'
 import type { $ZodType } from 'zod/v4/core'
+import { parseStrictJson } from '../http/strict-json.ts'
 
 type Decoded<Schema extends $ZodType> = z.ZodMiniType<z.output<Schema>>
 
@@ -25,11 +26,11 @@ export const numberText = <Schema extends $ZodType>(schema: Schema): Decoded<Sch
 export const booleanText = <Schema extends $ZodType>(schema: Schema): Decoded<Schema> =>
   decoded((text) => (text === 'true' ? true : text === 'false' ? false : text), schema)
 
-/** Parses JSON. */
+/** Parses JSON. A text that other parsers may read differently is refused: it stays text. */
 export const jsonText = <Schema extends $ZodType>(schema: Schema): Decoded<Schema> =>
   decoded((text) => {
     try {
-      return JSON.parse(text) as unknown
+      return parseStrictJson(text)
     } catch {
       return text
     }

@@ -2,6 +2,7 @@
 import * as oauth from 'oauth4webapi'
 import { call } from '../../access/tokens/document.ts'
 import { Unavailable } from '../../errors.ts'
+import { refuseAmbiguousJson } from '../../http/strict-json.ts'
 import type { AccessToken } from './token-source.ts'
 
 export interface TokenRequestOptions {
@@ -88,6 +89,7 @@ async function boundedFetch(
   )
   if (status < 200 || status >= 500 || OVERLOADED.includes(status))
     throw new Unavailable('identity_provider', 'refused')
+  refuseAmbiguousJson(text)
   return new Response(text === '' ? null : text, { status, headers: fields })
 }
 

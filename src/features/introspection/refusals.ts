@@ -1,5 +1,6 @@
 /** What a response with a status from 400 to 499 says: about the token, or about something else. */
 import { present } from '../../access/tokens/present.ts'
+import { parseStrictJson } from '../../http/strict-json.ts'
 
 /**
  * - `token`: the issuer does not accept this token.
@@ -59,7 +60,8 @@ function namesIn(error: unknown): readonly unknown[] {
 
 function errorIn(text: string): unknown {
   try {
-    return present(JSON.parse(text) ?? {}, 'error')
+    const value = parseStrictJson(text)
+    return typeof value === 'object' ? present({ ...value }, 'error') : undefined
   } catch {
     return undefined
   }

@@ -1,4 +1,5 @@
 import type { WaitUntil } from '../../access/principal.ts'
+import { parseStrictJson } from '../../http/strict-json.ts'
 import { createAfterResponse } from '../../isolate/after-response.ts'
 import type { SpanTally } from '../../isolate/tally.ts'
 import { exportRequest, type Span } from './span.ts'
@@ -96,7 +97,7 @@ export function createSpanExporter({
 /** Reads an `ExportTracePartialSuccess`. */
 function rejectedIn(text: string): number {
   try {
-    const answer = JSON.parse(text) as { partialSuccess?: { rejectedSpans?: string | number } }
+    const answer = parseStrictJson(text) as { partialSuccess?: { rejectedSpans?: string | number } }
     const rejected = Number(answer.partialSuccess?.rejectedSpans ?? 0)
     return Number.isSafeInteger(rejected) && rejected > 0 ? rejected : 0
   } catch {

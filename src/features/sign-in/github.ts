@@ -21,7 +21,6 @@ type Members = Readonly<Record<string, unknown>>
 /** The id and the name of the user, and its addresses. */
 const SCOPE = 'read:user user:email'
 const MAX_RESPONSE_BYTES = 65_536
-const MAX_JSON_DEPTH = 16
 /** Of the claims, which are used at once. */
 const CLAIMS_SECONDS = 60
 /** Statuses of an access token that the API does not accept. All others are outages. */
@@ -74,7 +73,7 @@ export function createGitHub({
     if (REFUSED.includes(status)) throw signInRefused('user_info_refused')
     if (status !== 200) throw new Unavailable('identity_provider', 'refused')
     try {
-      return parseStrictJson(text, { maxDepth: MAX_JSON_DEPTH })
+      return parseStrictJson(text)
     } catch (cause) {
       throw new Unavailable('identity_provider', 'malformed', { cause })
     }

@@ -2,6 +2,7 @@
 import * as oauth from 'oauth4webapi'
 import { type Denied, Unavailable } from '../../errors.ts'
 import { BodyRefused, boundedText } from '../../http/bounded-text.ts'
+import { JsonRefused, refuseAmbiguousJson } from '../../http/strict-json.ts'
 import type { ProviderCheck } from '../../problems/checks.ts'
 import { signInRefused } from './refused.ts'
 
@@ -49,6 +50,7 @@ export async function boundedFetch(
       throw new Unavailable('identity_provider', 'refused')
     }
     const text = await boundedText(response.body, MAX_RESPONSE_BYTES)
+    refuseAmbiguousJson(text)
     const { status, headers: fields } = response
     return new Response(text === '' ? null : text, { status, headers: fields })
   } catch (cause) {
@@ -59,7 +61,9 @@ export async function boundedFetch(
 export function unavailable(cause: unknown, signal?: AbortSignal): Unavailable {
   if (cause instanceof Unavailable) return cause
   const fault =
-    cause instanceof BodyRefused || cause instanceof oauth.OperationProcessingError
+    cause instanceof BodyRefused ||
+    cause instanceof JsonRefused ||
+    cause instanceof oauth.OperationProcessingError
       ? 'malformed'
       : signal?.aborted || (cause instanceof Error && cause.name === 'TimeoutError')
         ? 'timeout'

@@ -1,6 +1,7 @@
 /** Reads the response of a token endpoint. */
 import * as oauth from 'oauth4webapi'
 import { present } from '../../access/tokens/present.ts'
+import { parseStrictJson } from '../../http/strict-json.ts'
 
 /** The members that the sign-in uses. Null and empty ones count as absent. */
 export interface TokenResponse {
@@ -74,7 +75,7 @@ function secondsIn(members: Members = {}): number | undefined {
 
 function membersIn(text: string): Members | undefined {
   try {
-    const value: unknown = JSON.parse(text)
+    const value = parseStrictJson(text)
     if (typeof value === 'object' && value !== null && !Array.isArray(value))
       return value as Members
   } catch {

@@ -34,7 +34,6 @@ export interface UserInfoOptions {
 
 /** Larger than the claims of any user, with groups. */
 const MAX_RESPONSE_BYTES = 65_536
-const MAX_JSON_DEPTH = 16
 /** Says nothing about the token: the request is too slow, too early, or one of too many. */
 const OVERLOADED: readonly number[] = [408, 425, 429]
 /**
@@ -127,7 +126,7 @@ export function createUserInfo({
 
 function claimsIn(text: string): Claims {
   try {
-    const value = parseStrictJson(text, { maxDepth: MAX_JSON_DEPTH })
+    const value = parseStrictJson(text)
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Claims
   } catch (cause) {
     throw new Unavailable('identity_provider', 'malformed', { cause })

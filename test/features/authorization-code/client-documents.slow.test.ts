@@ -387,6 +387,17 @@ describe('documents [S77]', () => {
         }
       },
     ],
+    [
+      'with a name twice',
+      'json',
+      (id) => {
+        answer = (_request, response) => {
+          response.setHeader('content-type', 'application/json')
+          const text = JSON.stringify(described(id))
+          response.end(text.replace('{', '{"redirect_uris":["https://evil.example/"],'))
+        }
+      },
+    ],
   ])(
     'a document %s gives no client, no token, and no way to the origin',
     async (_, fault, prepare) => {

@@ -332,6 +332,12 @@ const REGISTER_ROWS: readonly Row[] = [
   ['a form', () => ({ body: { client_name: 'x' } }), 400, 'invalid_client_metadata'],
   ['no body', () => ({}), 400, 'invalid_client_metadata'],
   ['no JSON', () => ({ ...json({}), body: '{' }), 400, 'invalid_client_metadata'],
+  [
+    'a name twice',
+    () => ({ ...json({}), body: JSON.stringify(uris).replace('{', '{"redirect_uris":[],') }),
+    400,
+    'invalid_client_metadata',
+  ],
   ['an array', () => json([uris]), 400, 'invalid_client_metadata'],
   ['no redirect URIs', () => json({ client_name: 'x' }), 400, 'invalid_client_metadata'],
   ['an empty list of them', () => json({ redirect_uris: [] }), 400, 'invalid_redirect_uri'],

@@ -52,6 +52,7 @@ describe.each(RUNTIMES)('the token endpoint of a provider, on %s', (runtime) => 
     ['a page with status 404', { status: 404, body: '<p>Not here' }, 503],
     ['a redirect', { status: 302, headers: { location: '/elsewhere' }, body: '' }, 503],
     ['half a document', { status: 200, body: '{"id_token":' }, 503],
+    ['a name twice', { status: 400, body: '{"error":"x","error":"invalid_grant"}' }, 503],
     ['a refused code', { status: 400, body: '{"error":"invalid_grant"}' }, 400],
     ['a refused code with status 200', { status: 200, body: '{"error":"invalid_grant"}' }, 400],
   ])('ends a login with the right cause for %s', async (_, response, status) => {

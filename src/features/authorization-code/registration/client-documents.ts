@@ -4,6 +4,7 @@
  */
 
 import { BodyRefused, boundedText } from '../../../http/bounded-text.ts'
+import { parseStrictJson } from '../../../http/strict-json.ts'
 import { createLruMap } from '../../../isolate/lru-map.ts'
 import type { DocumentCheck } from '../../../problems/checks.ts'
 import type { Client } from '../../authorization-server/client.ts'
@@ -114,7 +115,7 @@ async function readDocument(
   }
   let json: unknown
   try {
-    json = JSON.parse(text)
+    json = parseStrictJson(text)
   } catch {
     return failed('json')
   }

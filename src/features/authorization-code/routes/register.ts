@@ -4,6 +4,7 @@ import { oauthRefused } from '../../../access/tokens/rejection.ts'
 import { Denied } from '../../../errors.ts'
 import { utf8MediaType } from '../../../http/media-type.ts'
 import { createApp } from '../../../http/router.ts'
+import { parseStrictJson } from '../../../http/strict-json.ts'
 import { bodyOf, clientAddressOf, type GatewayVariables } from '../../../middleware/context.ts'
 import { stage } from '../../../middleware/in-order.ts'
 import { limitBody } from '../../../middleware/limit-body.ts'
@@ -39,9 +40,8 @@ export function registrationRoutes(
     const bytes = await readWhole(bodyOf(c), TIMEOUT_MS)
     let metadata: unknown
     try {
-      metadata = JSON.parse(
-        new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes),
-      )
+      const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+      metadata = parseStrictJson(text)
     } catch (cause) {
       throw oauthRefused('invalid_client_metadata', 'json', { cause })
     }
