@@ -195,7 +195,10 @@ export function composeServices(
     ...guards,
     publicUrl,
     issuers: config.issuers.map(({ issuer }) => issuer),
-    tokenIssuers: config.issuers.filter(issuesTokens).map(({ issuer }) => issuer),
+    tokenIssuers: config.issuers
+      .filter(issuesTokens)
+      .map(({ issuer }) => issuer)
+      .filter((issuer) => issuer !== publicUrl || all.some((feature) => feature.issuesTokens)),
     publicKeys: () => publicKeySet(publishedKeys(signingKeys, now())),
     references,
     proofs,

@@ -42,6 +42,8 @@ export interface Feature extends ListedFeature {
   readonly permissions?: readonly string[]
   /** Returns the routes and operators' calls that it adds, to describe the policy. */
   routesIn?(policy: Policy): readonly PolicyRoute[]
+  /** Whether clients get tokens of the gateway, if it has signing keys. Default false. */
+  readonly issuesTokens?: boolean
   /** The longest life of the sessions that the feature starts. Revocations are stored for as long. */
   readonly sessionSeconds?: number
   /** Returns checks that fail for each variable or binding that is missing or wrong. */
@@ -139,8 +141,6 @@ export interface Contribution {
   readonly tasks?: readonly Task[]
   /** Further checks of readiness. */
   readonly checks?: readonly ReadinessCheck[]
-  /** Whether the gateway issues tokens. Default false. */
-  readonly issuesTokens?: boolean
   /** Exports the spans of requests. */
   readonly traces?: Traces
   /** Come before every stage that may refuse. */

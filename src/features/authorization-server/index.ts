@@ -58,12 +58,13 @@ export function authorizationServer(definition: AuthorizationServerDefinition = 
     settings: definition,
     effects: { profile: 'less' },
     variables: clientVariables,
+    issuesTokens: true,
     create(parts) {
       const { signingKeys } = parts.config
       if (signingKeys === undefined) return {}
       refuseUnusable(clientsOf(parts.config), profile)
       if (profile !== undefined) SERVER_PROFILE.offer(parts, profile)
-      return { apps: () => createApps(parts, signingKeys.keys, profile), issuesTokens: true }
+      return { apps: () => createApps(parts, signingKeys.keys, profile) }
     },
   }
 }

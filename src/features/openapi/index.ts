@@ -7,7 +7,7 @@ export function openapi(): Feature {
   return {
     name: 'openapi',
     presence: 'more',
-    create: ({ publicUrl, policy, sources, contributed }) => ({
+    create: ({ publicUrl, tokenIssuers, policy, sources, contributed }) => ({
       apps() {
         const { contributions, calls } = contributed()
         return [
@@ -19,7 +19,7 @@ export function openapi(): Feature {
               problems: listFeatures(policy).flatMap(({ problems = {} }) =>
                 Object.entries(problems).map(([code, problem]) => ({ code, ...problem })),
               ),
-              issuesTokens: contributions.some(({ issuesTokens }) => issuesTokens),
+              issuesTokens: tokenIssuers.includes(publicUrl),
               operations: [
                 ...calls.map(({ operation }) => operation),
                 ...contributions.flatMap(({ operations }) => operations?.() ?? []),

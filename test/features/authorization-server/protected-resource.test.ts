@@ -150,7 +150,8 @@ describe('an issuer whose tokens the gateway never accepts', () => {
   const paths = ['', '/accounts', '/mcp']
 
   test.each<readonly [string, readonly Feature[], readonly string[]]>([
-    ['no feature', [], [ISSUER, PUBLIC_URL]],
+    // It signs assertions, but no client gets a token of it.
+    ['no feature', [], [ISSUER]],
     ['a token endpoint', [authorizationServer()], [ISSUER, PUBLIC_URL]],
     ['a login for clients', [authorizationServer(), authorizationCode()], [PUBLIC_URL, ISSUER]],
   ])('is no authorization server, with %s', async (_name, features, servers) => {
@@ -164,6 +165,15 @@ describe('an issuer whose tokens the gateway never accepts', () => {
       // Without its own login, the gateway is no server for clients of an MCP server.
       const isOwn = path !== '/mcp' || servers[0] === PUBLIC_URL
       expect([path, named]).toEqual([path, isOwn ? servers : [ISSUER]])
+    }
+  })
+
+  test('nor is a gateway that signs and has no authorization server, if there is no other', async () => {
+    const read = metadataOf([], false, { ISSUERS: '[]' })
+    for (const path of ['', '/mcp']) {
+      const document = await read(path)
+      expect(document).toMatchObject({ resource: PUBLIC_URL + path })
+      expect(document).not.toHaveProperty('authorization_servers')
     }
   })
 
