@@ -1,6 +1,6 @@
 /**
- * A TCP proxy before a node of Redis. A test decides, by the address of a connection, whether bytes pass, wait
- * or are answered. Bytes that wait arrive later, as after a partition of the network.
+ * A TCP proxy before a node of Redis. A test decides, by the address or the user of a connection, whether bytes
+ * pass, wait or are answered. Bytes that wait arrive later, as after a partition of the network.
  */
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
@@ -10,7 +10,10 @@ import type { Mode } from './control.ts'
 export interface Gate {
   readonly host: string
   readonly port: number
-  /** Sets what happens to connections, open ones too. `hang`: their bytes wait, in both directions. */
+  /**
+   * Sets what happens to connections, open ones too. `from` is the user of a client that has logged in, and else
+   * the address. `hang`: their bytes wait, in both directions.
+   */
   set(modeOf: (from: string) => Mode): void
   close(): Promise<void>
 }
@@ -19,25 +22,42 @@ export interface GateOptions {
   readonly host: string
   readonly port: number
   readonly target: number
-  /** Called with the commands that arrive together, in every mode. */
+  /** Whether clients connect here, which speak RESP, and not the bus of the cluster. */
+  readonly isOfClients?: boolean
+  /** Called with the commands that arrive together, in every mode. Only of clients. */
   readonly onCommands?: (commands: readonly (readonly string[])[]) => void
 }
 
-/** The answer to each command in the mode `error`, which needs `onCommands`. */
+/** The answer to each command in the mode `error`, which only clients get. */
 const ERROR = '-ERR secret-detail\r\n'
 
-export async function startGate({ host, port, target, onCommands }: GateOptions): Promise<Gate> {
+/** Returns the user that a command logs in. */
+const userIn = ([name, user, password]: readonly string[]): string | undefined =>
+  name?.toUpperCase() === 'AUTH' && password !== undefined ? user : undefined
+
+export async function startGate({
+  host,
+  port,
+  target,
+  isOfClients = false,
+  onCommands = () => {},
+}: GateOptions): Promise<Gate> {
   const open = new Set<{ apply(): void; destroy(): void }>()
   let modeOf: (from: string) => Mode = () => 'serve'
 
   const server = createServer((client) => {
-    const from = client.remoteAddress ?? ''
+    let from = client.remoteAddress ?? ''
     const mode = () => modeOf(from)
     if (mode() === 'refuse') return void client.destroy()
     const upstream = connect(target, '127.0.0.1')
     const both = [client, upstream] as const
+    let held: Buffer = Buffer.alloc(0)
     const connection = {
       apply() {
+        if (mode() === 'serve' && held.length > 0) {
+          upstream.write(held)
+          held = Buffer.alloc(0)
+        }
         if (mode() === 'refuse') connection.destroy()
         for (const socket of both)
           if (mode() === 'hang') socket.pause()
@@ -51,10 +71,17 @@ export async function startGate({ host, port, target, onCommands }: GateOptions)
     open.add(connection)
     const read = createCommandReader()
     client.on('data', (data) => {
-      // Only what decides needs the commands: other traffic is larger.
-      const commands = onCommands === undefined ? [] : read(data)
-      onCommands?.(commands)
+      const commands = isOfClients ? read(data) : []
+      const user = commands.map(userIn).find((name) => name !== undefined)
+      if (user !== undefined) {
+        from = user
+        connection.apply()
+        if (mode() === 'refuse') return
+      }
+      onCommands(commands)
       if (mode() === 'error') client.write(ERROR.repeat(commands.length))
+      // With a new user, this is the login: it may wait here, and everything behind it in the socket.
+      else if (mode() === 'hang') held = Buffer.concat([held, data])
       else upstream.write(data)
     })
     upstream.on('data', (data) => client.write(data))

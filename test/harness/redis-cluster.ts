@@ -288,7 +288,7 @@ async function startGates({
   const [announced, host] = [await freePort(), '127.0.0.1']
   return {
     clients: await startGate({
-      ...{ host: GATE_HOST, port: announced, target: port },
+      ...{ host: GATE_HOST, port: announced, target: port, isOfClients: true },
       ...(onCommands && { onCommands }),
     }),
     peers: [
