@@ -36,7 +36,7 @@ import type { Withdrawal } from './withdrawal.ts'
 /** Documents of clients that one user may cause to be fetched. */
 const DOCUMENTS = { name: 'client_documents', limit: 30, windowSeconds: 60 }
 /** Requests of an address that demand a login. Each is stored. Pushed ones are counted apart. */
-const LOGINS = { name: 'login_requests', limit: 60, windowSeconds: 60 }
+const LOGINS = { name: 'login_requests', windowSeconds: 60 }
 /** A client that registered itself is kept for this time after its last session has ended. */
 const KEPT_SECONDS = 2_592_000
 
@@ -54,6 +54,8 @@ export interface AuthorizationEndpointOptions
   readonly offer: Offer
   /** Life of the sessions of clients. */
   readonly sessionSeconds: number
+  /** Logins that the requests of one address may demand. */
+  readonly loginsPerMinute: number
 }
 
 /** The signed-in user of a request. */
@@ -84,7 +86,7 @@ export interface RedirectTarget {
 /** Creates the steps of the endpoint. Each throws `Denied` and `Unavailable`. */
 export function createAuthorizationEndpoint(options: AuthorizationEndpointOptions) {
   const { issuer, store, tenantIssuers, directory, registered, codes, consents, waiting } = options
-  const { withdrawal, offer, sessionSeconds, profile, now } = options
+  const { withdrawal, offer, sessionSeconds, loginsPerMinute, profile, now } = options
 
   return {
     /**
@@ -136,7 +138,8 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
         pushed === undefined ? 'logins' : 'pushed-logins',
         address,
       )
-      const { exhausted } = await store.consult({ keys: [], counters: [{ ...LOGINS, key }] })
+      const counter = { ...LOGINS, limit: loginsPerMinute, key }
+      const { exhausted } = await store.consult({ keys: [], counters: [counter] })
       if (exhausted !== undefined) throw new Denied({ code: 'rate_limited', ...exhausted })
       const parameters = formatParameters(form, form.one('dpop_jkt'))
       const request = { kind: 'opened', client: clientId, parameters } as const

@@ -26,6 +26,7 @@ import {
   type SecurityProfile,
 } from '../authorization-server/schemas/client.ts'
 import { clientAgreement } from '../authorization-server/schemas/new-client.ts'
+import { DEFAULT_REQUESTS_PER_MINUTE } from '../sign-in/definition.ts'
 import { mistakesInTexts, type PageLanguage, reportMissing } from '../sign-in/pages/language.ts'
 import { SIGNED_IN } from '../sign-in/signed-in.ts'
 import { createAuthorizationEndpoint } from './authorization-endpoint.ts'
@@ -223,6 +224,7 @@ function createCodeFlow(
       const { store } = options
       const signedIn = requireSignIn(parts)
       const { users, renderPage, languages = [], otherHostOf = () => undefined } = signedIn
+      const { loginsPerMinute = DEFAULT_REQUESTS_PER_MINUTE / 2 } = signedIn
       checkLanguages(languages)
       const endpoint = createAuthorizationEndpoint({
         ...options,
@@ -234,6 +236,7 @@ function createCodeFlow(
         waiting,
         offer,
         sessionSeconds,
+        loginsPerMinute,
       })
       const push = createPushedRequestEndpoint({
         ...options,

@@ -181,6 +181,8 @@ function createContribution(definition: SignInDefinition, parts: FeatureParts): 
     renderPage,
     languages: branding?.languages,
     otherHostOf: hosts.otherOf,
+    // A login takes two requests.
+    loginsPerMinute: Math.ceil(requestsPerMinute / 2),
   })
   SESSION_STAGES.offer(parts, (options) =>
     browserSession({ ...options, references, renewal, hosts, now }),

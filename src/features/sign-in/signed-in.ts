@@ -14,6 +14,8 @@ export const SIGNED_IN = createExchange<{
   readonly languages?: readonly PageLanguage[] | undefined
   /** Returns the host of a request if it is not that of `PUBLIC_URL`. Default: there are no others. */
   readonly otherHostOf?: ((url: string) => string | undefined) | undefined
+  /** How many logins of an address fit in the limit of the sign-in. Default: as many as in its default. */
+  readonly loginsPerMinute?: number | undefined
 }>()
 
 /** Creates the stages of a call of the gateway that accept the session of a browser. */

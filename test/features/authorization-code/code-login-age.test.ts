@@ -64,6 +64,14 @@ describe.each(['Node', 'workerd'] as const)('a demanded login on %s [S81]', (run
     expect([...statuses]).toEqual([303])
   })
 
+  test('requests of an operator client may demand as many logins as the sign-in admits', async () => {
+    const [redirect_uri = ''] = OWN_CLIENT.redirectUris
+    const request = { client_id: OWN_CLIENT.id, redirect_uri, acr_values: 'mfa' }
+    const statuses = new Set<number>()
+    for (let at = 0; at < 61; at++) statuses.add((await redirectFor(request)).status)
+    expect([...statuses]).toEqual([303])
+  })
+
   test('only a request with a demand lets an unmet login return', async () => {
     const [redirect_uri = ''] = OWN_CLIENT.redirectUris
     const request = { client_id: OWN_CLIENT.id, redirect_uri }
