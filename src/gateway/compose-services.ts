@@ -19,8 +19,7 @@ import {
   type QueueBinding,
 } from '../audit/queue/audit-queue.ts'
 import { createAuditOverflow } from '../audit/redis/overflow.ts'
-import { type AuditDatabase, d1Database } from '../audit/sql/d1/database.ts'
-import type { TrailDatabase } from '../audit/sql/database.ts'
+import type { GivenDatabase } from '../audit/sql/d1/database.ts'
 import { consoleAuditSink } from '../audit/truncate.ts'
 import { Misconfigured } from '../errors.ts'
 import { publicOrigins } from '../http/public-origin.ts'
@@ -67,7 +66,7 @@ import { refuseUnusedSettings } from './unused-settings.ts'
 export type GatewayEnv = Readonly<EnvironmentInput> & {
   readonly AUDIT_QUEUE?: QueueBinding
   /** A binding of D1, or the database of a server on Node. */
-  readonly AUDIT_DB?: AuditDatabase | TrailDatabase
+  readonly AUDIT_DB?: GivenDatabase
   /** `on`: a Worker logs each decision with the path of its request. Only for development. */
   readonly DECISION_LOG?: string
 }
@@ -119,8 +118,7 @@ export function composeServices(
   }
   refuseUnusedSettings(environment, config, policy)
   const { publicUrl } = config
-  const { AUDIT_DB, AUDIT_QUEUE } = environment
-  const auditDb = AUDIT_DB && ('prepare' in AUDIT_DB ? d1Database(AUDIT_DB) : AUDIT_DB)
+  const { AUDIT_DB: auditDb, AUDIT_QUEUE } = environment
   const now = () => Date.now()
   const originOfUrl = publicOrigins(publicUrl)
   const publicOriginOf = (c: Context) => originOfUrl(c.req.raw.url, runtime.reportedOriginOf?.(c))

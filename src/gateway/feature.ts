@@ -6,7 +6,7 @@ import type { RelationChecker } from '../access/relations/checker.ts'
 import type { RelationCheck } from '../access/relations/redis/check.ts'
 import type { TokenSources } from '../access/tokens/token-sources.ts'
 import type { IssuerCalls } from '../access/tokens/verifier.ts'
-import type { TrailDatabase } from '../audit/sql/database.ts'
+import type { GivenDatabase } from '../audit/sql/d1/database.ts'
 import type { Breakers } from '../isolate/breakers.ts'
 import type { SpanTally, Tally } from '../isolate/tally.ts'
 import type { AdmitOptions } from '../middleware/admit.ts'
@@ -100,7 +100,8 @@ export interface FeatureParts extends Core, CallParts {
   readonly relationCheck: RelationCheck | undefined
   /** See `Runtime`. */
   readonly admissionStore?: Runtime['admissionStore'] | undefined
-  readonly auditDb: TrailDatabase | undefined
+  /** For `trailOf`, in the features that query the trail. */
+  readonly auditDb: GivenDatabase | undefined
   readonly spanTally: SpanTally
   /** Returns the function that adds to a series of a metric that the feature declares. */
   readonly counter: (metric: string, labels: readonly string[]) => (amount: number) => void

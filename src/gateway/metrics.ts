@@ -3,8 +3,8 @@
 import { newLocalTally } from '../access/admission/local-admission.ts'
 import type { AuditSink } from '../audit/event.ts'
 import { STREAM_ENDED } from '../audit/reason.ts'
-import type { TrailDatabase } from '../audit/sql/database.ts'
-import { newestEventMs } from '../audit/sql/newest-event.ts'
+import type { GivenDatabase } from '../audit/sql/d1/database.ts'
+import { newestEventMs } from '../audit/sql/d1/newest-event.ts'
 import type { Breakers } from '../isolate/breakers.ts'
 import { newAuditTally, newTally, type SpanTally, type Tally } from '../isolate/tally.ts'
 import type { FeatureMetrics } from '../observability/metrics/catalogue.ts'
@@ -21,7 +21,7 @@ const METRICS_TIMEOUT_MS = 2_000
 interface MetricsParts {
   readonly connect: ConnectRedis
   readonly breakers: Breakers
-  readonly auditDb: TrailDatabase | undefined
+  readonly auditDb: GivenDatabase | undefined
   /** Cache of the verdicts on texts. Undefined: the policy has no attack signatures. */
   readonly verdicts: Tally | undefined
   /** Of the features of the policy, by name. */

@@ -8,6 +8,7 @@ import { createApiKeys } from '../../access/tokens/redis/api-keys.ts'
 import { auditEventSchema } from '../../audit/event-schema.ts'
 import { auditQuerySchema } from '../../audit/log.ts'
 import { createAuditLog } from '../../audit/sql/audit-events.ts'
+import { trailOf } from '../../audit/sql/d1/database.ts'
 import { createAuditSummary } from '../../audit/sql/summary.ts'
 import { MAX_SUMMARY_DAYS, summarySchema } from '../../audit/summary.ts'
 import type { FeatureParts } from '../../gateway/feature.ts'
@@ -106,7 +107,8 @@ const recordOf = ({ id, value, tenant, createdBy, ...rest }: OwnedRecord) => ({
 
 /** Creates the calls. */
 export function consoleCalls(parts: FeatureParts): (frame: CallFrame) => readonly AdminCall[] {
-  const { redis, now, auditDb, publicUrl, issuers } = parts
+  const { redis, now, publicUrl, issuers } = parts
+  const auditDb = parts.auditDb && trailOf(parts.auditDb)
   const auditLog = auditDb && createAuditLog(auditDb)
   const summaries = auditDb && createAuditSummary(auditDb)
   const bans = createBanList(redis, now)

@@ -15,6 +15,7 @@ import { createTokenIssuer } from '../../access/tokens/token-issuer.ts'
 import { createOverflowRedaction } from '../../audit/redis/overflow.ts'
 import { createAuditLog } from '../../audit/sql/audit-events.ts'
 import { createChainLog } from '../../audit/sql/chain-log.ts'
+import { trailOf } from '../../audit/sql/d1/database.ts'
 import { createErasureOrders } from '../../audit/sql/erasure-orders.ts'
 import { createAuditUsage } from '../../audit/sql/usage.ts'
 import { createExplainer } from '../../gateway/explainer.ts'
@@ -119,7 +120,8 @@ const GROUPS: readonly ((context: AdminContext) => readonly AdminCall[])[] = [
 ]
 
 function createContext(parts: FeatureParts, endedSeconds: number): AdminContext {
-  const { config, policy, redis, relationCheck, auditDb, authorizer, admission, now } = parts
+  const { config, policy, redis, relationCheck, authorizer, admission, now } = parts
+  const auditDb = parts.auditDb && trailOf(parts.auditDb)
   const { publicUrl } = config
   const clients = clientsOf(config)
   const signingKeys = config.signingKeys?.keys ?? []

@@ -51,6 +51,13 @@ export const d1Database = (binding: AuditDatabase): TrailDatabase => ({
   run: runnerOf(binding, SQLITE_QUERIES),
 })
 
+/** The database that a gateway is given: a binding of D1, or the database of a server on Node. */
+export type GivenDatabase = AuditDatabase | TrailDatabase
+
+/** Returns the port to the given database. Only features query it. */
+export const trailOf = (given: GivenDatabase): TrailDatabase =>
+  'prepare' in given ? d1Database(given) : given
+
 /** D1 returns a BLOB as a list of numbers. */
 function withBytes(row: Record<string, unknown>): Record<string, unknown> {
   for (const [name, value] of Object.entries(row))
