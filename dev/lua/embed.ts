@@ -6,11 +6,13 @@
  * script as well. A line `local NAME = VALUE
  * --@inline` declares a constant; its value is inserted where the name is used; `local NAME --@inline
  * PATH` takes the value from the export of a TypeScript module. Comments, empty lines, indentation
- * and spaces between tokens are removed, so a file must not contain text over several lines.
+ * and spaces between tokens are removed, so a file must not contain text over several lines. Local
+ * variables get short names, except those that a file declares for the files that include it.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { declaredIn, shortenNames } from './short-names.ts'
 
 /** The name of the generated module in each folder. */
 const GENERATED = 'scripts.generated.ts'
@@ -20,6 +22,24 @@ const HEADER =
 const SCRIPT = /^--@script$/m
 const INCLUDE = /^--@include (\S+)$/gm
 const INLINE = /^local ([A-Z][A-Z0-9_]*)(?: = (\S+))? --@inline(?: (\S+))?$/gm
+/** Names that scripts do not declare: the libraries of Lua and Redis, and those of the generated model. */
+export const GLOBALS = [
+  'redis',
+  'cjson',
+  'KEYS',
+  'ARGV',
+  'types',
+  'above',
+  'places',
+  'LOOK',
+  'EXPAND',
+]
+// biome-ignore format: a table
+const LIBRARIES = [
+  'assert', 'error', 'ipairs', 'math', 'next', 'pairs', 'pcall', 'rawget', 'rawset', 'select', 'setmetatable',
+  'string', 'table', 'tonumber', 'tostring', 'type', 'unpack',
+]
+
 /** Comments, strings and identifiers: a constant is replaced only where it is an identifier. */
 const TOKEN = /--.*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|[A-Za-z_]\w*/g
 
@@ -44,6 +64,8 @@ export interface LuaFiles {
   readonly scripts: readonly string[]
   /** Returns a script with its includes as Lua source that a linter can check. */
   sourceOf(script: string): string
+  /** Returns a script as it is embedded. With `keepsNames`, variables have the names of the source. */
+  embeddedOf(script: string, keepsNames?: boolean): Promise<string>
   /** Returns the text of the generated module of each folder, by its path. */
   modules(): Promise<ReadonlyMap<string, string>>
 }
@@ -73,7 +95,7 @@ export function readLuaFiles(root: string): LuaFiles {
     return found.add(file)
   }
 
-  async function textOf(path: string): Promise<string> {
+  async function textOf(path: string, keepsNames = false): Promise<string> {
     const constants = new Map<string, string>()
     for (const file of withIncludes(path))
       for (const [name, value] of await constantsOf(file)) constants.set(name, value)
@@ -82,7 +104,15 @@ export function readLuaFiles(root: string): LuaFiles {
       .replaceAll(TOKEN, (token) => (token.startsWith('--') ? '' : (constants.get(token) ?? token)))
       .replaceAll(/^[ \t]+|[ \t]+$/gm, '')
       .replaceAll(/^\n+|\n(?=\n)/g, '')
-    return withoutSpaces(text)
+    const lua = withoutSpaces(text)
+    return keepsNames ? lua : shortenNames(lua, keptIn(path))
+  }
+
+  /** Returns the names that a file shares with others. */
+  function keptIn(path: string): ReadonlySet<string> {
+    const sharing = [...withIncludes(path)].filter((file) => libraries.has(file.path))
+    const shared = sharing.flatMap(({ source }) => [...declaredIn(withoutComments(source)).outer])
+    return new Set([...GLOBALS, ...LIBRARIES, ...shared])
   }
 
   async function moduleOf(folder: string): Promise<string> {
@@ -117,6 +147,10 @@ export function readLuaFiles(root: string): LuaFiles {
   return {
     scripts: [...files.keys()].filter(isScript),
     sourceOf: (script) => [...withIncludes(script)].map(({ source }) => source).join('\n'),
+    async embeddedOf(script, keepsNames) {
+      const paths = [...withIncludes(script)].map(({ path }) => path)
+      return (await Promise.all(paths.map((path) => textOf(path, keepsNames)))).join('')
+    },
     async modules() {
       const folders = [...new Set([...files.keys()].map((path) => dirname(path)))]
       const texts = await Promise.all(folders.map(moduleOf))
@@ -124,6 +158,9 @@ export function readLuaFiles(root: string): LuaFiles {
     },
   }
 }
+
+const withoutComments = (lua: string): string =>
+  lua.replaceAll(TOKEN, (token) => (token.startsWith('--') ? '' : token))
 
 /** Removes the spaces of Lua without comments, except where two tokens would become another one. */
 export function withoutSpaces(lua: string): string {

@@ -4,7 +4,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { readLuaFiles, withoutSpaces } from '../../dev/lua/embed.ts'
+import { GLOBALS, readLuaFiles, withoutSpaces } from '../../dev/lua/embed.ts'
+import { shortenNames } from '../../dev/lua/short-names.ts'
 import { isInstalled, ROOT } from '../harness/process.ts'
 import { filesBelow } from './import-graph.ts'
 
@@ -13,8 +14,6 @@ const GENERATED = 'scripts.generated.ts'
 const files = readLuaFiles(join(ROOT, 'src'))
 const luac = ['luac5.1', 'luac'].find(isInstalled)
 
-/** What scripts may use beside the libraries of Lua: that of Redis, and the generated model. */
-const GLOBALS = ['redis', 'cjson', 'KEYS', 'ARGV', 'types', 'above', 'places', 'LOOK', 'EXPAND']
 /**
  * A constant with a value from TypeScript is never set in Lua; a script may include a function that it
  * does not use; functions of one table have the same parameters; and a
@@ -60,6 +59,41 @@ describe('Lua scripts', () => {
     ['if not (a == b) then return "a \\" b" end', 'if not(a==b)then return"a \\" b"end'],
   ])('spaces are removed only between tokens that stay apart: %s', (lua, expected) => {
     expect(withoutSpaces(lua)).toBe(expected)
+  })
+
+  test.skipIf(luac === undefined)('short names change no instruction of a script', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'portcullis-lua-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    /** Returns the bytecode of all scripts, without names of variables and numbers of lines. */
+    async function compileAll(keepsNames: boolean): Promise<Buffer> {
+      const texts = files.scripts.map((script) => files.embeddedOf(script, keepsNames))
+      const inputs = (await Promise.all(texts)).map((text, at) => {
+        const input = join(folder, `${at}.lua`)
+        writeFileSync(input, text)
+        return input
+      })
+      const output = join(folder, 'out')
+      execFileSync(luac as string, ['-s', '-o', output, ...inputs], { stdio: 'pipe' })
+      return readFileSync(output)
+    }
+    const [long, short] = [await compileAll(true), await compileAll(false)]
+    expect(long.length).toBeGreaterThan(10_000)
+    expect(short.equals(long)).toBe(true)
+  })
+
+  test.each([
+    ['local long,b=1,2 return long+b', 'local a,b=1,2 return a+b'],
+    ['local from={from=1,[2]=from,3}from.from=from', 'local a={from=1,[2]=a,3}a.from=a'],
+    ["local name=KEYS[1]..'name'return name", "local a=KEYS[1]..'name'return a"],
+    ['local function shared(key)return key end', 'local function shared(a)return a end'],
+    ['for at,one in ipairs(all)do shared(at,one)end', 'for a,b in ipairs(all)do shared(a,b)end'],
+    [
+      'local t={f=function(x)local y=x,g y=1 end,x=2}',
+      'local c={f=function(a)local b=a,g b=1 end,x=2}',
+    ],
+    ['local long=a', 'local b=a'],
+  ])('only local variables get short names, and no field does: %s', (lua, expected) => {
+    expect(shortenNames(lua, new Set(['shared', 'KEYS', 'ipairs']))).toBe(expected)
   })
 
   test.skipIf(!isInstalled('luacheck'))('luacheck finds no mistake in any script', () => {

@@ -2,11 +2,12 @@
  * Automatic bans depend on time and on refusals, not on isolates. Compares the real script with its
  * model.
  */
+import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { readLuaFiles } from '../../../dev/lua/embed.ts'
 import { addressBanKey, subjectBanKey } from '../../../src/access/abuse/ban.ts'
 import { type BanDefinition, DEFAULT_BANS } from '../../../src/access/abuse/definition.ts'
-import { COUNT_VIOLATION_SCRIPT } from '../../../src/access/abuse/redis/scripts.generated.ts'
 import { createViolationCounter } from '../../../src/access/abuse/redis/violations.ts'
 import {
   createViolations,
@@ -16,6 +17,7 @@ import {
 } from '../../../src/access/abuse/violations.ts'
 import type { RedisConnection } from '../../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
+import { ROOT } from '../../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { SEED } from './schedules.ts'
 import { bansOf, type Refusal, rules, step } from './violation-model.ts'
@@ -23,6 +25,11 @@ import { bansOf, type Refusal, rules, step } from './violation-model.ts'
 const RUNS = { seed: SEED, numRuns: 60 }
 const START_MS = 1_800_000_000_000
 const ISSUER = 'https://idp.test'
+/** The script with the names of its source, which change no instruction of it. */
+const COUNT_VIOLATION_SCRIPT = await readLuaFiles(join(ROOT, 'src')).embeddedOf(
+  join(ROOT, 'src/access/abuse/redis/count-violation.lua'),
+  true,
+)
 /** The script with the clock of the test, in milliseconds, as its last argument. */
 const CLOCKED_SCRIPT = COUNT_VIOLATION_SCRIPT.replace(
   "local clock=redis.call('TIME')\nlocal at",
