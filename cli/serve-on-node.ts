@@ -9,12 +9,13 @@ import type {
 } from '../src/runtimes/node/index.ts'
 import { mistakeOfRuntime } from '../src/runtimes/node/other-runtime.ts'
 import { valuesIn } from './deploy/values.ts'
-import { Failure, findingsOf, REFUSED, USAGE, usage } from './failure.ts'
+import { Failure, findingsOf, mistakesOf, REFUSED, USAGE, usage } from './failure.ts'
 import { boundHeap } from './heap-flags.ts'
 import { createLive } from './live/live.ts'
 import { startSession } from './live/session.ts'
 import { createOutput, printFailure } from './output.ts'
 import { policyFile, projectModule } from './policy/load.ts'
+import { withSuggestions } from './policy/mistakes.ts'
 import { policyReload } from './policy/reload.ts'
 import { type PolicyVersion, policyVersions, requireVersions } from './policy/versions.ts'
 import { policyWatch } from './policy/watch.ts'
@@ -156,9 +157,10 @@ async function orEnd<Value>(work: () => Value | Promise<Value>, json: boolean): 
   try {
     return await work()
   } catch (error) {
-    const { name, message } = error as Error
+    const { name, message: original } = error as Error
     if (error instanceof Failure) throw error
     const isMistake = name === 'Misconfigured'
+    const message = isMistake ? withSuggestions(original, mistakesOf(error as Error)) : original
     const failure = isMistake
       ? new Failure(USAGE, 'misconfigured', message, { findings: findingsOf(error as Error) })
       : new Failure(REFUSED, 'not_running', message)

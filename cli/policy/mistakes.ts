@@ -2,6 +2,7 @@
 import type { $ZodType } from 'zod/v4/core'
 import { type Mistake, textOf } from '../../src/problems/mistake.ts'
 import { didYouMean } from '../../src/suggestions/did-you-mean.ts'
+import { issuers } from '../../src/validators/issuer.ts'
 import { policySchema } from '../../src/validators/policy.ts'
 import type { Finding } from './finding.ts'
 
@@ -23,6 +24,15 @@ export const findingsOf = (mistakes: readonly Mistake[]): Finding[] =>
     }
   })
 
+/** Returns the message of a `Misconfigured` with a suggestion behind each mistake that has one. */
+export function withSuggestions(message: string, mistakes: readonly Mistake[]): string {
+  const [title = '', ...lines] = message.split('\n')
+  if (lines.length !== mistakes.length) return message
+  const suggestions = findingsOf(mistakes).map(({ suggestion }) => suggestion)
+  const suggested = lines.map((line, at) => [line, suggestions[at]].filter(Boolean).join('; '))
+  return [title, ...suggested].join('\n')
+}
+
 /** Adds the fields that are possible in the place of an unknown one. */
 const withFields = (mistake: Mistake): Mistake =>
   mistake.code === 'unrecognized_keys' ? { ...mistake, known: fieldsAt(mistake.path) } : mistake
@@ -33,10 +43,11 @@ function suggestionFor({ code, given, known = [] }: Mistake): string | undefined
   return didYouMean(given, known) ?? orElse
 }
 
-/** Returns the fields of an object in the policy. */
-function fieldsAt(path: readonly (string | number)[]): readonly string[] {
-  let schema: $ZodType | undefined = policySchema
-  for (const part of path) {
+/** Returns the fields of an object in the policy, or in the variable `ISSUERS`. */
+function fieldsAt([first, ...rest]: Mistake['path']): readonly string[] {
+  const isVariable = first === 'ISSUERS'
+  let schema: $ZodType | undefined = isVariable ? issuers : policySchema
+  for (const part of isVariable || first === undefined ? rest : [first, ...rest]) {
     const { shape, element, valueType } = partsOf(schema)
     schema = shape === undefined ? (element ?? valueType) : shape[part]
     if (schema === undefined) return []
@@ -49,12 +60,14 @@ interface Parts {
   readonly element?: $ZodType
   readonly valueType?: $ZodType
   readonly innerType?: $ZodType
+  readonly in?: $ZodType
   readonly out?: $ZodType
 }
 
 /** Returns the parts of a schema behind `optional` and `pipe`. */
 function partsOf(schema: $ZodType): Parts {
   const parts = schema._zod.def as Parts
-  const inner = parts.innerType ?? parts.out
+  const converts = parts.out?._zod.def.type === 'transform'
+  const inner = parts.innerType ?? (converts ? parts.in : parts.out)
   return inner === undefined ? parts : partsOf(inner)
 }

@@ -162,6 +162,8 @@ function sourceOf(
     const { module, node } = resolved(spot)
     const rows = depth > MAX_DEPTH ? undefined : argumentOf('group', 1, { module, node })
     if (rows !== undefined) return elementsOf(rows, depth + 1)
+    const issuers = depth > MAX_DEPTH ? undefined : argumentOf('defineIssuers', 0, { module, node })
+    if (issuers !== undefined) return elementsOf(issuers, depth + 1)
     const generated = depth > MAX_DEPTH ? undefined : argumentOf('override', 0, { module, node })
     if (generated !== undefined)
       return overridden(
@@ -282,7 +284,7 @@ function sourceOf(
 /** Ends cycles of constants. */
 const MAX_DEPTH = 20
 
-/** Returns an argument of a call of `group()` or `override()`, which keep the order of their rows. */
+/** Returns an argument of a call of `group()`, `override()` or `defineIssuers()`, which keep the order of their rows. */
 function argumentOf(name: string, index: number, { module, node }: Spot): Spot | undefined {
   const callee = node.name === 'CallExpression' ? node.firstChild : null
   if (callee === null || textOf({ module, node: callee }) !== name) return undefined

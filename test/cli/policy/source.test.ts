@@ -24,10 +24,12 @@ export default { fast: '1/s' }
 const POLICY = `import { definePolicy } from 'portcullis'
 import fast, { shared as rows } from './other.ts'
 const base: Limits = { 'two words': '2/s' }
+const trusted = defineIssuers([{ preset: 'auth0' }, { audience: 'a' }])
 const orders = [{ method: 'GET', path: '/orders', limits: ['fast'] }] satisfies Row[]
 export default definePolicy({
   roles: { reader: ['a:b'] },
   limits: { ...base, ...fast, slow: '1/h' },
+  issuers: trusted,
   routes: [
     // A comment is no row.
     ...orders,
@@ -56,6 +58,7 @@ function textAt(
 describe('a place is found', () => {
   test.each<[path: readonly (string | number)[], name: string, text: string]>([
     [['roles', 'reader', 0], 'policy.ts', "'a:b'] },"],
+    [['issuers', 1, 'audience'], 'policy.ts', "audience: 'a' }])"],
     [['limits', 'slow'], 'policy.ts', "slow: '1/h' },"],
     [['limits', 'two words'], 'policy.ts', "'two words': '2/s' }"],
     [['limits', 'fast'], 'other.ts', "fast: '1/s' }"],

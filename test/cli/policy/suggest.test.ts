@@ -6,8 +6,10 @@ import { plans } from 'portcullis/plans'
 import { relations } from 'portcullis/relations'
 import { describe, expect, test } from 'vitest'
 import { lint } from '../../../cli/policy/lints.ts'
-import { findingsOf } from '../../../cli/policy/mistakes.ts'
+import { findingsOf, withSuggestions } from '../../../cli/policy/mistakes.ts'
 import { Misconfigured } from '../../../src/errors.ts'
+import { environmentSchema } from '../../../src/features/environment.ts'
+import { issuesOf, mistakeOf } from '../../../src/validators/configuration.ts'
 
 const model = {
   schema_version: '1.1',
@@ -58,6 +60,12 @@ describe('a name that does not exist, but resembles one, is suggested:', () => {
       { limit: ['standard'] },
       undefined,
       'Unrecognized key: "limit" | did you mean "limits"?',
+    ],
+    [
+      'a field of an issuer in the policy',
+      {},
+      () => ({ issuers: [{ issuer: 'https://idp.test', audiance: 'a' }] }),
+      'issuers[0]: Unrecognized key: "audiance" | did you mean "audience"?',
     ],
     [
       'an origin',
@@ -116,6 +124,23 @@ describe('a name that does not exist, but resembles one, is suggested:', () => {
     ],
   ])('%s', (_, fields, parts, expected) => {
     expect(suggestionsFor(fields, parts).join('\n')).toContain(expected)
+  })
+
+  test('a field of an issuer in ISSUERS, where the start lists its mistakes', () => {
+    const wrong = JSON.stringify([{ issuer: 'https://idp.test', audience: 'a', audiance: 'a' }])
+    const variables = {
+      PUBLIC_URL: 'https://api.test',
+      ORIGIN_URL: 'https://origin.test',
+      UPSTASH_REDIS_REST_URL: 'https://redis.test',
+      UPSTASH_REDIS_REST_TOKEN: 'a',
+      ISSUERS: wrong,
+    }
+    const mistakes = issuesOf(environmentSchema, variables).map((issue) => mistakeOf(issue))
+    const { message } = new Misconfigured('The environment', mistakes)
+    expect(withSuggestions(message, mistakes)).toBe(
+      'The environment is not valid:\n' +
+        '  - ISSUERS[0]: Unrecognized key: "audiance"; did you mean "audience"?',
+    )
   })
 
   test('a permission, of a route and of a role', () => {
