@@ -1,7 +1,7 @@
 /** What trusted proxies report: the address of a client, and the scheme, host and port of its request. */
 import type { Context } from 'hono'
-import { LRUCache } from 'lru-cache'
 import { type ReportedOrigin, splitHost } from '../../http/public-origin.ts'
+import { createLruMap } from '../../isolate/lru-map.ts'
 import { receivedHeaders } from '../../middleware/request-headers.ts'
 import { elementsIn, type ProxyHeader, readParameter } from './forwarded-hops.ts'
 import type { NodeBindings } from './request-listener.ts'
@@ -43,7 +43,7 @@ export function trustedProxies({
   header = 'x-forwarded-for',
   targetHeaders = [],
 }: TrustedProxiesOptions): TrustedProxies {
-  const peers = new LRUCache<string, Peer>({ max: MAX_CACHED_PEERS })
+  const peers = createLruMap<string, Peer>({ max: MAX_CACHED_PEERS })
   const names: ReadonlySet<TargetHeader> = new Set(targetHeaders)
 
   const findPeer = (c: Context): Peer => peerOf((c.env as NodeBindings).incoming)

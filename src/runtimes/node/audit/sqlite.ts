@@ -1,9 +1,9 @@
 /** The audit database in a file, with the SQLite of Node (22.13 or later). */
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
-import { LRUCache } from 'lru-cache'
 import type { Result } from '../../../audit/sql/database.ts'
 import { sqliteFault } from '../../../audit/sql/sqlite/faults.ts'
 import type { Rendered } from '../../../audit/sql/statement.ts'
+import { createLruMap } from '../../../isolate/lru-map.ts'
 import { createPrivately } from '../system/private-file.ts'
 
 /** The name by which SQLite knows a database without a file. */
@@ -41,7 +41,7 @@ export function openSqlite(path: string): Sqlite {
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS })
   // Values that an erasure replaces leave nothing in free pages.
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON')
-  const prepared = new LRUCache<string, Prepared>({ max: MAX_PREPARED })
+  const prepared = createLruMap<string, Prepared>({ max: MAX_PREPARED })
 
   function prepare(sql: string): Prepared {
     const known = prepared.get(sql)
