@@ -14,32 +14,41 @@ const shared: UserConfig = {
 }
 
 /**
- * Returns the chunk of a module that several subpaths share: one for each folder of `src`, and for each
- * feature and runtime. These have no cycles, so chunks have none. One chunk for each combination of
- * subpaths would be more files than modules are worth.
+ * Returns the chunk of a module that several subpaths share: one for what every guard of an app loads, and of the
+ * other modules one for each folder of `src`, and for each feature and runtime. Folders have no cycles, and what
+ * guards load imports nothing else, so chunks have none. One chunk for each combination of subpaths would be more
+ * files than modules are worth.
  */
-function chunkOf(module: string): string | null {
+function chunkOf(module: string, context: Rolldown.ChunkingContext): string | null {
   if (/\/src\/.*\.d\.ts$/.test(module)) return 'types.d'
+  if (guards.size === 0) addImported(GUARD, guards, context)
+  if (module !== GUARD && guards.has(module)) return 'guards'
   const [, inner, outer] = ROOM.exec(module) ?? []
   return inner ?? outer ?? null
 }
 
 const ENTRY = resolve(import.meta.dirname, 'cli/main.ts')
 
+const GUARD = resolve(import.meta.dirname, 'src/hono/index.ts')
+
+/** The modules that a guard of an app loads. */
+const guards = new Set<string>()
+
 /** The command line's own modules, and those that it imports statically: every command loads them. */
 const core = new Set<string>()
 
 /** Returns one chunk for what every command loads, so that a small module costs no file. */
 function coreOf(module: string, context: Rolldown.ChunkingContext): string | null {
-  if (core.size === 0) addCore(ENTRY, context)
+  if (core.size === 0) addImported(ENTRY, core, context)
   return core.has(module) ? 'core' : null
 }
 
-function addCore(module: string, context: Rolldown.ChunkingContext): void {
-  if (core.has(module)) return
-  core.add(module)
+/** Adds a module, and those that it imports statically. */
+function addImported(module: string, to: Set<string>, context: Rolldown.ChunkingContext): void {
+  if (to.has(module)) return
+  to.add(module)
   for (const imported of context.getModuleInfo(module)?.importedIds ?? [])
-    addCore(imported, context)
+    addImported(imported, to, context)
 }
 
 const ROOM = /\/src\/(?:(?:features|runtimes)\/([a-z-]+)|([a-z-]+))\/.*\.ts$/
