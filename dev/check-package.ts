@@ -20,7 +20,7 @@ const MAX_PACKED_BYTES = 2_090_000
 /** Of `portcullis`, types included. */
 const MAX_NAMES = 60
 /** An app with few parts, and its budget in KiB after gzip: just above the measured size. */
-const FEWEST_PARTS = { entry: 'examples/parts/worker.ts', maxKib: 83.6 }
+const FEWEST_PARTS = { entry: 'examples/parts/worker.ts', maxKib: 76.9 }
 
 /** Licenses that permit copies in a package under the MIT license. */
 const PERMISSIVE = ['MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', '0BSD']
