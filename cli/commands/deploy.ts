@@ -1,17 +1,18 @@
-/** `portcullis deploy`: deploys a gateway with everything that it needs, and takes a version back. */
+/** `portcullis deploy`: deploys a gateway or an app with everything that it needs, and takes a version back. */
 
 import type { Command } from 'commander'
 import { textOf } from '../../src/problems/mistake.ts'
 import { seconds } from '../arguments.ts'
 import { offlineCommand } from '../command.ts'
 import { isConfirmed } from '../confirm.ts'
+import { readAppValues } from '../deploy/app.ts'
 import { carryOut } from '../deploy/carry-out.ts'
 import { type Cloudflare, createCloudflare } from '../deploy/cloudflare.ts'
 import { bundleSizes } from '../deploy/dry-run.ts'
-import { type Environment, environmentOf, PRODUCTION } from '../deploy/environment.ts'
+import { type Environment, environmentOf, isOfApp, PRODUCTION } from '../deploy/environment.ts'
 import { makePlan, type Plan, stepsOf } from '../deploy/plan.ts'
 import { readProject } from '../deploy/project.ts'
-import { awaitReadiness } from '../deploy/readiness.ts'
+import { APP, awaitReadiness } from '../deploy/readiness.ts'
 import { type Scratch, withScratch } from '../deploy/secrets.ts'
 import {
   incomplete,
@@ -55,13 +56,16 @@ const CREDENTIALS_HELP = `
 Environment:
   CLOUDFLARE_API_TOKEN      an API token of Cloudflare
   CLOUDFLARE_ACCOUNT_ID     the account
-and the variables of the gateway, such as UPSTASH_REDIS_REST_URL: docs/deploy.md`
+and the variables of the gateway, such as UPSTASH_REDIS_REST_URL: docs/deploy.md
+
+In the folder of an app that guards its own routes (portcullis/hono, portcullis/fetch or portcullis/express in the main module),
+every value of the file becomes a secret of the app.`
 
 export function addDeployCommands(program: Command): void {
   const deploy = targeted(
     offlineCommand(program, {
       name: 'deploy',
-      does: 'deploy the gateway of this folder, and create what it needs in Cloudflare',
+      does: 'deploy the gateway or the app of this folder, and create what it needs in Cloudflare',
       examples: [
         'portcullis deploy --plan',
         'portcullis deploy --env staging --create-operator',
@@ -75,11 +79,7 @@ export function addDeployCommands(program: Command): void {
       '--create-operator',
       'create the first operator and print its secret once; the policy needs operators() and authorizationServer()',
     )
-    .option(
-      '--wait <time>',
-      'longest time to wait until the gateway is ready (default: 60s)',
-      seconds,
-    )
+    .option('--wait <time>', 'longest time to wait until it is ready (default: 60s)', seconds)
     .option('-y, --yes', 'do not ask for confirmation')
     .addHelpText('after', CREDENTIALS_HELP)
     .enablePositionalOptions()
@@ -87,12 +87,12 @@ export function addDeployCommands(program: Command): void {
   targeted(
     offlineCommand(deploy, {
       name: 'rollback',
-      does: 'let an earlier version of the gateway serve again; data and migrations do not change',
+      does: 'let an earlier version serve again; data and migrations do not change',
       examples: ['portcullis deploy rollback', 'portcullis deploy rollback --env staging --yes'],
     }),
   )
     .option('--to <version>', 'id of the version (default: the previous version)')
-    .option('--worker <name>', 'another Worker of the project (default: the gateway)')
+    .option('--worker <name>', 'another Worker of the project (default: the gateway, or the app)')
     .option('-y, --yes', 'do not ask for confirmation')
     .action(rollBack)
 }
@@ -114,7 +114,8 @@ interface Target {
 function targetOf({ env, values: named, json }: TargetOptions): Target {
   const folder = projectAround(process.cwd()) ?? process.cwd()
   const environment = environmentOf(readProject(folder), env)
-  const values = readValues({ folder, environment: env }, named, process.env)
+  const read = isOfApp(environment) ? readAppValues : readValues
+  const values = read({ folder, environment: env }, named, process.env)
   return { folder, environment, values, output: createOutput(json ?? false) }
 }
 
@@ -143,12 +144,15 @@ function wranglerFor({ folder, values }: Target, scratch: Scratch): RunWrangler 
 async function deployProject(options: DeployOptions): Promise<void> {
   const target = targetOf(options)
   const { environment, values, folder, output } = target
+  const ofApp = isOfApp(environment)
+  if (ofApp && options.createOperator)
+    throw usage('--create-operator: an app has no operators; a gateway has')
   if (options.dryRun) return withScratch((scratch) => dryRun(target, scratch))
   const issuers = await issuersOfProject(folder)
   const missing = missingCredentials(values)
   if (missing.length > 0) {
     const assumed = { PUBLIC_URL: 'https://gateway.invalid', ...values }
-    const unset = mistakesIn(environment, assumed, [], issuers)
+    const unset = ofApp ? [] : mistakesIn(environment, assumed, [], issuers)
     throw incomplete(folder, environment.name, [...missing, ...unset])
   }
   const cloudflare = cloudflareOf(values)
@@ -162,7 +166,9 @@ async function deployProject(options: DeployOptions): Promise<void> {
       table(steps, COLUMNS, output.style),
     )
     if (plan.mistakes.length > 0) throw incomplete(folder, environment.name, plan.mistakes)
-    output.remark(`The gateway will be at ${plan.publicUrl}. Nothing was changed.`)
+    output.remark(
+      `The ${ofApp ? 'app' : 'gateway'} will be at ${plan.publicUrl}. Nothing was changed.`,
+    )
     return
   }
   if (plan.mistakes.length > 0) throw incomplete(folder, environment.name, plan.mistakes)
@@ -182,7 +188,7 @@ async function deployProject(options: DeployOptions): Promise<void> {
     throw failure
   }
   const wait = options.wait ?? DEFAULT_WAIT_SECONDS
-  const readiness = await awaitReadiness(plan.publicUrl, wait)
+  const readiness = await awaitReadiness(plan.publicUrl, wait, ofApp ? APP : undefined)
   const rollback = `npx portcullis deploy rollback${environmentOption(environment.name)}`
   const result = { url: plan.publicUrl, ready: readiness.ready, rollback, ...client }
   output.result({ ...shown, ...result, versions }, record(result, output.style))
@@ -192,7 +198,7 @@ async function deployProject(options: DeployOptions): Promise<void> {
       'CLIENTS is set already; no client was created. To replace it, set CLIENTS to the output of `npx portcullis clients hash-secret`.',
     )
   }
-  if (!readiness.ready) throw notReady(plan, readiness.last, rollback)
+  if (!readiness.ready) throw notReady(plan, readiness.last, rollback, ofApp ? '/' : '/-/readyz')
 }
 
 /** Deploys an earlier version of one Worker again. */
@@ -258,10 +264,10 @@ async function confirm(
   if (!(await isConfirmed(question))) throw usage('not confirmed; nothing was changed')
 }
 
-function notReady({ publicUrl }: Plan, last: string, rollback: string): Failure {
+function notReady({ publicUrl }: Plan, last: string, rollback: string, path: string): Failure {
   return new Failure(
     UNDECIDED,
     'not_ready',
-    `deployed, but ${publicUrl}/-/readyz was not ready in time (${last}). A new domain may need some minutes. To return to the previous version: ${rollback}`,
+    `deployed, but ${publicUrl}${path} was not ready in time (${last}). A new domain may need some minutes. To return to the previous version: ${rollback}`,
   )
 }

@@ -10,7 +10,8 @@ this machine, and with --url a running gateway, its queue and its audit trail. T
 is the first. It changes nothing, except a key in Redis that expires after ten seconds. A provider of the
 sign-in gets one login with a code that does not exist, which shows if it accepts the client. With --node,
 and in a project without wrangler.toml, it checks the variables of portcullis serve, and the audit trail and
-the proxies.
+the proxies. In the folder of an app that guards its own routes it checks wrangler.toml, Redis, and with --url
+the running app.
 
 Exit codes: 0 no errors, 1 errors, 2 wrong usage. Warnings do not change the exit code.
 
@@ -20,7 +21,7 @@ Environment: the variables of the gateway (docs/environment.md), which override 
 export function addDoctorCommand(program: Command): void {
   offlineCommand(program, {
     name: 'doctor',
-    does: 'check a gateway and what it depends on, and say how to correct each mistake',
+    does: 'check a gateway or an app and what it depends on, and say how to correct each mistake',
     examples: [
       'portcullis doctor',
       'portcullis doctor --values .portcullis/production.env --url https://api.example.com',

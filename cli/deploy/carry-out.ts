@@ -4,7 +4,13 @@ import { join } from 'node:path'
 import { stringify } from 'smol-toml'
 import { Failure } from '../failure.ts'
 import type { Cloudflare } from './cloudflare.ts'
-import { completed, type Environment, generatedFile, STATE_FOLDER } from './environment.ts'
+import {
+  completed,
+  deployArguments,
+  type Environment,
+  generatedFile,
+  STATE_FOLDER,
+} from './environment.ts'
 import type { Plan, Release, Resource } from './plan.ts'
 import {
   generateOperatorClient,
@@ -100,10 +106,12 @@ async function runSteps(
   const versions: Record<string, string> = {}
   for (const release of plan.releases) {
     const secrets = secretsOf(release, options.values, operator)
-    const config = ['-c', generatedFile(environment, release.worker)]
     const file = options.scratch.writeSecrets(release.worker.name, secrets)
     const withSecrets = Object.keys(secrets).length === 0 ? [] : ['--secrets-file', file]
-    const { version_id: version } = await wrangler(['deploy', ...config, ...withSecrets])
+    const { version_id: version } = await wrangler([
+      ...deployArguments(environment, release.worker),
+      ...withSecrets,
+    ])
     versions[release.worker.name] = version ?? 'unknown'
     finish(`deployed ${release.worker.name}`)
   }

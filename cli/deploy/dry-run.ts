@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { Failure } from '../failure.ts'
 import { writeConfigurations } from './carry-out.ts'
-import { type Environment, generatedFile } from './environment.ts'
+import { deployArguments, type Environment } from './environment.ts'
 import type { Scratch } from './secrets.ts'
 import type { RunWrangler } from './wrangler.ts'
 
@@ -26,9 +26,11 @@ export async function bundleSizes(
   const sizes: BundleSize[] = []
   for (const worker of environment.workers) {
     const outdir = join(scratch.path, worker.name)
-    const config = generatedFile(environment, worker)
     try {
-      await wrangler(['deploy', '-c', config, '--dry-run', '--outdir', outdir])
+      await wrangler([
+        ...deployArguments(environment, worker),
+        ...['--dry-run', '--outdir', outdir],
+      ])
     } catch (error) {
       if (!(error instanceof Failure)) throw error
       throw new Failure(error.exitCode, error.code, `${worker.file}: ${error.message}`)

@@ -3,7 +3,7 @@ import { isAbsolute, join, resolve } from 'node:path'
 import type { TomlTable, TomlValue } from 'smol-toml'
 import { isNamedByPolicy } from '../../src/validators/environment.ts'
 import { usage } from '../failure.ts'
-import { namesIn, type Project, tableOf, tablesOf, type WorkerConfig } from './project.ts'
+import { isMain, namesIn, type Project, tableOf, tablesOf, type WorkerConfig } from './project.ts'
 
 /** The default environment: its resources have the names in the files, without a suffix. */
 export const PRODUCTION = 'production'
@@ -116,8 +116,8 @@ function workerOf(worker: WorkerConfig, name: string, own: ReadonlySet<string>):
     ...changes,
     vars: { ...tableOf(inherited.vars), ...tableOf(changes.vars) },
   }
-  // Only the gateway has an address of its own.
-  const hidden = worker.role === 'gateway' ? {} : { workers_dev: false, preview_urls: false }
+  // Only the gateway, or the app, has an address of its own.
+  const hidden = isMain(worker) ? {} : { workers_dev: false, preview_urls: false }
   const complete = withAbsolutePaths({ ...hidden, ...table }, worker.folder)
   return { ...worker, name: String(complete.name), table: complete }
 }
@@ -196,7 +196,9 @@ export function completed(
   ids: ReadonlyMap<string, string>,
   variables: Readonly<Record<string, string>>,
 ): TomlTable {
-  const result: TomlTable = { ...table, vars: { ...tableOf(table.vars), ...variables } }
+  // Wrangler does not find a `tsconfig` of a configuration in another folder than its own: it is an argument.
+  const { tsconfig, ...fields } = table
+  const result: TomlTable = { ...fields, vars: { ...tableOf(table.vars), ...variables } }
   if (table.d1_databases !== undefined) {
     result.d1_databases = tablesOf(table.d1_databases).map((one) => ({
       ...one,
@@ -206,7 +208,20 @@ export function completed(
   return result
 }
 
+/** Returns the arguments with which wrangler deploys a Worker from its generated configuration. */
+export function deployArguments(
+  environment: Environment,
+  worker: EnvironmentWorker,
+): readonly string[] {
+  const { tsconfig } = worker.table
+  const config = ['deploy', '-c', generatedFile(environment, worker)]
+  return typeof tsconfig === 'string' ? [...config, '--tsconfig', tsconfig] : config
+}
+
+/** Reports whether the environment is that of an app that guards its own routes. */
+export const isOfApp = ({ workers }: Environment): boolean => workers.at(-1)?.role === 'app'
+
 /** Returns the path of the generated configuration of a Worker. */
-export function generatedFile({ folder }: Environment, { role, name }: EnvironmentWorker): string {
-  return join(folder, role === 'gateway' ? 'wrangler.toml' : `${name}.toml`)
+export function generatedFile({ folder }: Environment, worker: EnvironmentWorker): string {
+  return join(folder, isMain(worker) ? 'wrangler.toml' : `${worker.name}.toml`)
 }

@@ -5,8 +5,9 @@ import { join } from 'node:path'
 import type { Mistake } from '../../src/problems/mistake.ts'
 import { isNamedByPolicy } from '../../src/validators/environment.ts'
 import { Failure, REFUSED } from '../failure.ts'
+import { mistakesInApp, secretsOfApp } from './app.ts'
 import type { Cloudflare } from './cloudflare.ts'
-import type { Environment, EnvironmentWorker } from './environment.ts'
+import { type Environment, type EnvironmentWorker, isOfApp } from './environment.ts'
 import { tableOf, tablesOf, type WorkerRole } from './project.ts'
 import {
   AUDIT_VARIABLES,
@@ -91,13 +92,16 @@ export async function makePlan(options: PlanOptions): Promise<Plan> {
     migrations: await migrationsOf(environment, databaseIds, cloudflare),
     releases,
     databaseIds,
-    mistakes: mistakesIn(environment, { ...values, PUBLIC_URL: publicUrl }, stored, issuers),
+    mistakes: isOfApp(environment)
+      ? mistakesInApp(environment, values, stored)
+      : mistakesIn(environment, { ...values, PUBLIC_URL: publicUrl }, stored, issuers),
   }
 }
 
 /** The variables of a Worker that can be secrets. */
 const VARIABLES: Readonly<Record<WorkerRole, readonly string[]>> = {
   gateway: GATEWAY_VARIABLES,
+  app: [],
   audit: AUDIT_VARIABLES,
   origin: [],
 }
@@ -110,9 +114,12 @@ function releaseOf(
   const existing = stored ?? []
   // The URL is a variable of the generated configuration.
   const ofOrigins = worker.role === 'gateway' ? Object.keys(values).filter(isNamedByPolicy) : []
-  const sent = [...VARIABLES[worker.role], ...ofOrigins].filter(
-    (name) => name in values && name !== 'PUBLIC_URL',
-  )
+  const sent =
+    worker.role === 'app'
+      ? secretsOfApp(worker, values)
+      : [...VARIABLES[worker.role], ...ofOrigins].filter(
+          (name) => name in values && name !== 'PUBLIC_URL',
+        )
   const configured = tableOf(worker.table.vars)
   const isNew = (name: string) =>
     !existing.includes(name) && !sent.includes(name) && !(name in configured)
@@ -146,7 +153,7 @@ async function publicUrlOf(
   throw new Failure(
     REFUSED,
     'no_address',
-    'the gateway would have no address: set PUBLIC_URL, or add a custom domain to [[routes]], or create a workers.dev subdomain in the dashboard',
+    'the Worker would have no address: set PUBLIC_URL, or add a custom domain to [[routes]], or create a workers.dev subdomain in the dashboard',
   )
 }
 

@@ -11,7 +11,8 @@ export const GATEWAY_FILE = 'wrangler.toml'
 /** The folders with `*.toml` files that may describe further Workers. */
 const WORKER_FOLDERS = ['', 'workers'] as const
 
-export type WorkerRole = 'gateway' | 'audit' | 'origin'
+/** `app`: a Worker that guards its own routes, in place of a gateway. */
+export type WorkerRole = 'gateway' | 'app' | 'audit' | 'origin'
 
 /** A Worker of the project and its configuration for wrangler. */
 export interface WorkerConfig {
@@ -24,18 +25,22 @@ export interface WorkerConfig {
   readonly table: TomlTable
 }
 
+/** Reports whether a Worker is the one that has an address. */
+export const isMain = ({ role }: Pick<WorkerConfig, 'role'>): boolean =>
+  role === 'gateway' || role === 'app'
+
 export interface Project {
   /** Absolute path. */
   readonly folder: string
-  /** The Workers in the order of their dependencies; the gateway is the last one. */
+  /** The Workers in the order of their dependencies; the gateway, or the app, is the last one. */
   readonly workers: readonly WorkerConfig[]
 }
 
 /**
  * Reads the project in `folder`. The gateway is in `wrangler.toml`. The audit Worker is the one that
  * consumes a queue of the gateway, and an origin is one that the gateway binds as a service: in
- * another `*.toml` file of the folder, or of its folder `workers`. Throws a usage failure if there is
- * no gateway, or if a file is not valid.
+ * another `*.toml` file of the folder, or of its folder `workers`. An app in `wrangler.toml` is the only
+ * Worker. Throws a usage failure if there is neither, or if a file is not valid.
  */
 export function readProject(folder: string): Project {
   if (isNodeFolder(folder))
@@ -48,9 +53,10 @@ export function readProject(folder: string): Project {
       `${folder} has no ${GATEWAY_FILE}; run this command in the folder of your gateway, or create one: ${CREATE_COMMAND}`,
     )
   }
-  requireNoApp(folder, 'deploys gateways', DEPLOYS_APPS)
-  const gateway = readWorker(folder, GATEWAY_FILE, 'gateway')
+  const role = isApp(folder) ? 'app' : 'gateway'
+  const gateway = readWorker(folder, GATEWAY_FILE, role)
   if (gateway === undefined) throw usage(`${GATEWAY_FILE} must have the fields name and main`)
+  if (role === 'app') return { folder, workers: [gateway] }
   const produced = namesIn(tableOf(gateway.table.queues).producers, 'queue')
   const bound = namesIn(gateway.table.services, 'service')
   const others = otherFiles(folder).flatMap((file) => readWorker(folder, file, 'audit') ?? [])
@@ -62,24 +68,18 @@ export function readProject(folder: string): Project {
   return { folder, workers: [...origins, ...others.filter(consumes), gateway] }
 }
 
-const DEPLOYS_APPS =
-  'deploy it with `npx wrangler deploy`, set its secrets with `npx wrangler secret put`, and undo a deployment with `npx wrangler rollback`'
-
 /** The modules that guard an app of the user. */
 const GUARDS = /['"]portcullis\/(?:hono|fetch|express)['"]/
 
 /**
- * Throws a usage failure if the Worker of the folder is an app that guards its own routes. `does` is what the command does, and
- * `instead` what is done for an app. An app has no policy file, and its module imports a guard.
+ * Reports whether the Worker of the folder is an app that guards its own routes: it has no policy file, and its module
+ * imports a guard.
  */
-export function requireNoApp(folder: string, does: string, instead: string): void {
-  if (hasPolicy(folder) || !existsSync(join(folder, GATEWAY_FILE))) return
+export function isApp(folder: string): boolean {
+  if (hasPolicy(folder) || !existsSync(join(folder, GATEWAY_FILE))) return false
   const main = mainIn(readFileSync(join(folder, GATEWAY_FILE), 'utf8'))
   const file = join(folder, main)
-  if (main === '' || !existsSync(file) || !GUARDS.test(readFileSync(file, 'utf8'))) return
-  throw usage(
-    `${folder} is an app that guards its own routes (${main}), and this command ${does}; ${instead}`,
-  )
+  return main !== '' && existsSync(file) && GUARDS.test(readFileSync(file, 'utf8'))
 }
 
 /** Returns the main module that a configuration names; empty: the command itself reports its mistakes. */

@@ -1,4 +1,4 @@
-/** Waits until a deployed gateway is ready. */
+/** Waits until a deployed gateway or app is ready. */
 const CALL_TIMEOUT_MS = 5_000
 const PAUSE_MS = 1_000
 const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
@@ -9,11 +9,25 @@ export interface Readiness {
   readonly last: string
 }
 
+/** What is called, and which status says that it serves. */
+export interface Probe {
+  readonly path: string
+  isReady(status: number): boolean
+}
+
+const GATEWAY: Probe = { path: '/-/readyz', isReady: (status) => status === 200 }
+/** An app has no path that is known here. Wrong options are 500 on every path, and an outage is 503. */
+export const APP: Probe = { path: '/', isReady: (status) => status < 500 }
+
 /**
- * Calls `/-/readyz` until it responds with 200, for at most `waitSeconds`. A signal ends the waiting
+ * Calls the path of the probe until its status says that it is ready, for at most `waitSeconds`. A signal ends the waiting
  * and not the process, so that the caller can still show the result of the deployment.
  */
-export async function awaitReadiness(url: string, waitSeconds: number): Promise<Readiness> {
+export async function awaitReadiness(
+  url: string,
+  waitSeconds: number,
+  probe = GATEWAY,
+): Promise<Readiness> {
   const deadline = Date.now() + waitSeconds * 1_000
   let isInterrupted = false
   const interrupt = () => {
@@ -22,7 +36,7 @@ export async function awaitReadiness(url: string, waitSeconds: number): Promise<
   for (const signal of ENDING) process.on(signal, interrupt)
   try {
     for (;;) {
-      const { ready, last } = await callOnce(`${url}/-/readyz`)
+      const { ready, last } = await callOnce(url, probe)
       if (ready || isInterrupted || Date.now() + PAUSE_MS > deadline) return { ready, last }
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
     }
@@ -31,12 +45,12 @@ export async function awaitReadiness(url: string, waitSeconds: number): Promise<
   }
 }
 
-async function callOnce(url: string): Promise<Readiness> {
+async function callOnce(url: string, { path, isReady }: Probe): Promise<Readiness> {
   try {
     const signal = AbortSignal.timeout(CALL_TIMEOUT_MS)
-    const response = await fetch(url, { signal, redirect: 'manual' })
+    const response = await fetch(url + path, { signal, redirect: 'manual' })
     const text = await response.text()
-    return { ready: response.status === 200, last: `status ${response.status}${failedIn(text)}` }
+    return { ready: isReady(response.status), last: `status ${response.status}${failedIn(text)}` }
   } catch (error) {
     const { cause } = error as { readonly cause?: { readonly code?: unknown } }
     const reason = typeof cause?.code === 'string' ? ` (${cause.code})` : ''

@@ -27,7 +27,7 @@ export const GATEWAY_VARIABLES: readonly string[] = Object.keys(environmentSchem
 )
 /** Secrets of the audit Worker. */
 export const AUDIT_VARIABLES: readonly string[] = ['AUDIT_SIGNING_KEYS']
-const CREDENTIALS = ['CLOUDFLARE_API_TOKEN', 'CLOUDFLARE_ACCOUNT_ID'] as const
+export const CREDENTIALS = ['CLOUDFLARE_API_TOKEN', 'CLOUDFLARE_ACCOUNT_ID'] as const
 
 /** Placeholder for a value that only Cloudflare has, so that the other values can be checked. */
 const UNKNOWN: Values = {
@@ -35,6 +35,12 @@ const UNKNOWN: Values = {
   UPSTASH_REDIS_REST_TOKEN: 'unknown',
   PUBLIC_URL: 'https://gateway.invalid',
   ORIGIN_URL: 'https://origin.invalid',
+}
+
+/** Whose values are read. */
+export interface ValuesOf {
+  readonly folder: string
+  readonly environment: string
 }
 
 /** Returns the file with the values of an environment that is read if no other is named. */
@@ -46,11 +52,11 @@ const valuesFile = (folder: string, environment: string): string =>
  * of the file. Empty values count as absent. Throws a usage failure if a named file cannot be read.
  */
 export function readValues(
-  { folder, environment }: { readonly folder: string; readonly environment: string },
+  of: ValuesOf,
   named: string | undefined,
   processEnv: NodeJS.ProcessEnv,
 ): Values {
-  const all = allValues({ folder, environment }, named, processEnv)
+  const all = allValues(of, named, processEnv)
   const ofOrigins = Object.keys(all).filter(isNamedByPolicy)
   const names = new Set([...GATEWAY_VARIABLES, ...AUDIT_VARIABLES, ...CREDENTIALS, ...ofOrigins])
   return Object.fromEntries(Object.entries(all).filter(([name]) => names.has(name)))
@@ -58,18 +64,23 @@ export function readValues(
 
 /** Returns what {@link readValues} reads, with the variables of features and of other programs. */
 export function allValues(
-  { folder, environment }: { readonly folder: string; readonly environment: string },
+  of: ValuesOf,
   named: string | undefined,
   processEnv: NodeJS.ProcessEnv,
 ): Values {
-  const inFile = named === undefined ? valuesOf(folder, environment) : valuesIn(named)
+  const inFile = valuesInFile(of, named)
   const values: Record<string, string> = {}
   for (const [name, value] of [...Object.entries(inFile), ...Object.entries(processEnv)])
     if (value) values[name] = value
   return values
 }
 
-function valuesOf(folder: string, environment: string): NodeJS.Dict<string> {
+/** Returns the values in the named file, or in that of the environment if there is one. */
+export function valuesInFile(
+  { folder, environment }: ValuesOf,
+  named: string | undefined,
+): NodeJS.Dict<string> {
+  if (named !== undefined) return valuesIn(named)
   const file = valuesFile(folder, environment)
   return existsSync(file) ? parseEnv(textIn(file)) : {}
 }

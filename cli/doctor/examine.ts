@@ -3,7 +3,8 @@
 import { isNodeFolder, isWorkerFolder } from '../../dev/start/main-config.ts'
 import { environmentSchema } from '../../src/features/environment.ts'
 import { isOriginVariable } from '../../src/validators/environment.ts'
-import { namesIn, requireNoApp } from '../deploy/project.ts'
+import { readAppValues } from '../deploy/app.ts'
+import { isApp, namesIn } from '../deploy/project.ts'
 import {
   allValues,
   configuredVariables,
@@ -17,6 +18,7 @@ import { issuersOfProject } from '../policy/issuers.ts'
 import { policyFile } from '../policy/load.ts'
 import { projectAround, requireProject } from '../project.ts'
 import { counted, table } from '../text.ts'
+import { checkApp } from './app.ts'
 import { checkEnvironment, validVariable } from './environment.ts'
 import { byUrgency, type Finding, notChecked } from './finding.ts'
 import { CLOUDFLARE, checkGateway, NODE } from './gateway.ts'
@@ -41,8 +43,6 @@ export interface DoctorOptions {
 
 const COLUMNS = ['level', 'check', 'finding']
 const INVALID = 'Correct the variable first.'
-const CHECKS_APPS =
-  'the options of an app are in its code, and its first request names every mistake in them; `npx portcullis idp doctor` examines tokens'
 const NO_VARIABLES = notChecked(
   'environment',
   'no variable of the gateway is set here, so Redis, key sets and origin were not called',
@@ -65,8 +65,14 @@ export async function examine(options: DoctorOptions): Promise<void> {
   const isNode =
     isNodeFolder(root ?? folder) || (named !== undefined && !isWorkerFolder(root ?? folder))
   const now = new Date()
-  if (named === undefined && !options.node)
-    requireNoApp(root ?? folder, 'checks gateways', CHECKS_APPS)
+  if (named === undefined && !options.node && isApp(root ?? folder)) {
+    const place = { folder: root ?? folder, environment: options.env }
+    const values = readAppValues(place, options.values, process.env)
+    const { findings } = checkProject(root ?? folder, options.env, now.toISOString().slice(0, 10))
+    const found = await checkApp({ url, values, redisFindings: (given) => redisFindings(given) })
+    report([...findings, ...found], { ...process.env, ...values } as Values, options.json ?? false)
+    return
+  }
   const issuers = await issuersOfProject(root, named)
   if (options.node || isNode) {
     const values = nodeValues(options.values, process.env)
@@ -150,10 +156,7 @@ function originOf(text: string): string {
 const unread = (check: string, what: string): Finding =>
   notChecked(check, `${what} is missing or not valid`, INVALID)
 
-async function redisFindings(
-  values: Values,
-  timeoutMs: number | undefined,
-): Promise<readonly Finding[]> {
+async function redisFindings(values: Values, timeoutMs?: number): Promise<readonly Finding[]> {
   const url = validVariable(values, 'UPSTASH_REDIS_REST_URL')
   const token = values.UPSTASH_REDIS_REST_TOKEN
   if (url === undefined) return [unread('redis', 'UPSTASH_REDIS_REST_URL')]

@@ -4,11 +4,13 @@ import {
   type Environment,
   environmentOf,
   isId,
+  isOfApp,
   PRODUCTION,
   requireName,
 } from '../deploy/environment.ts'
 import { GATEWAY_FILE, namesIn, readProject, tableOf, tablesOf } from '../deploy/project.ts'
 import { Failure } from '../failure.ts'
+import { counted } from '../text.ts'
 import { type Finding, mistake, notChecked, ok, warning } from './finding.ts'
 
 /** The date with which this version is tested. */
@@ -56,13 +58,17 @@ export function checkProject(
 function findingsOf(environment: Environment, today: string): Finding[] {
   const findings = [
     ...dateFindings(environment, today),
-    ...queueFindings(environment),
-    ...databaseFindings(environment),
+    // The bindings of an app are its own.
+    ...(isOfApp(environment)
+      ? []
+      : [...queueFindings(environment), ...databaseFindings(environment)]),
     ...secretFindings(environment),
   ]
   if (findings.length > 0) return findings
   const count = environment.workers.length
-  return [ok(GATEWAY_FILE, `${count} Workers, bindings and compatibility dates as expected`)]
+  return [
+    ok(GATEWAY_FILE, `${counted(count, 'Worker')}, bindings and compatibility dates as expected`),
+  ]
 }
 
 function dateFindings({ workers }: Environment, today: string): Finding[] {

@@ -98,6 +98,7 @@ export async function createProject(
 ): Promise<Project> {
   const path = await mkdtemp(join(tmpdir(), 'portcullis-shop-'))
   await mkdir(join(path, 'migrations'))
+  await mkdir(join(path, '.portcullis'))
   await mkdir(`${path}.tmp`)
   for (const [file, text] of Object.entries(files)) await writeFile(join(path, file), text)
   await symlink(join(ROOT, 'node_modules'), join(path, 'node_modules'))
