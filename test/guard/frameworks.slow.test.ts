@@ -223,6 +223,39 @@ export const GET = () => Response.json({ notes: notesOf('list') })
     ready: LISTENING,
     shows: ['@sveltejs/kit', '@sveltejs/adapter-node'],
   },
+  'React Router': {
+    name: 'react-router',
+    store: 'app/notes.ts',
+    isBuilt: true,
+    start: ['react-router-serve', 'build/server/index.js'],
+    ready: /http:/,
+    shows: ['react-router'],
+    addressField: 'x-real-ip',
+    targets: [
+      '/notes.data',
+      '/notes.data?_routes=routes%2Fnotes',
+      '/notes/0.data',
+      '/mine.data',
+      '/notes?_data=routes%2Fnotes',
+      '/__manifest?paths=%2Fnotes&version=1',
+    ],
+  },
+  Astro: {
+    name: 'astro',
+    store: 'src/lib/notes.ts',
+    isBuilt: true,
+    start: ['node', 'dist/server/entry.mjs'],
+    ready: /listening on/,
+    shows: ['astro', '@astrojs/node'],
+    addressField: 'x-real-ip',
+    targets: [
+      '/notes/index',
+      '/notes.html',
+      '/notes/0.html',
+      '/_server-islands/notes',
+      '/_image?href=/notes',
+    ],
+  },
 }
 
 const ONLY = process.env.FRAMEWORK

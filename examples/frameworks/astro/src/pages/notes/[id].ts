@@ -1,0 +1,12 @@
+import * as z from 'zod'
+import { guard } from '../../lib/guard'
+import { notesOf } from '../../lib/notes'
+
+const index = z.strictObject({ id: z.coerce.number().int().min(0) })
+
+export const GET = guard
+  .require('notes:read')
+  .params(index)
+  .handle((_request, { caller, valid }) =>
+    Response.json({ note: notesOf(caller.subject)[valid.params.id] ?? null }),
+  )
