@@ -64,8 +64,8 @@ describe('a name that does not exist, but resembles one, is suggested:', () => {
     [
       'a field of an issuer in the policy',
       {},
-      () => ({ issuers: [{ issuer: 'https://idp.test', audiance: 'a' }] }),
-      'issuers[0]: Unrecognized key: "audiance" | did you mean "audience"?',
+      () => ({ issuers: [{ issuer: 'https://idp.test', audiences: 'a' }] }),
+      'issuers[0]: Unrecognized key: "audiences" | did you mean "audience"?',
     ],
     [
       'an origin',
@@ -127,7 +127,7 @@ describe('a name that does not exist, but resembles one, is suggested:', () => {
   })
 
   test('a field of an issuer in ISSUERS, where the start lists its mistakes', () => {
-    const wrong = JSON.stringify([{ issuer: 'https://idp.test', audience: 'a', audiance: 'a' }])
+    const wrong = JSON.stringify([{ issuer: 'https://idp.test', audience: 'a', audiences: 'a' }])
     const variables = {
       PUBLIC_URL: 'https://api.test',
       ORIGIN_URL: 'https://origin.test',
@@ -139,7 +139,7 @@ describe('a name that does not exist, but resembles one, is suggested:', () => {
     const { message } = new Misconfigured('The environment', mistakes)
     expect(withSuggestions(message, mistakes)).toBe(
       'The environment is not valid:\n' +
-        '  - ISSUERS[0]: Unrecognized key: "audiance"; did you mean "audience"?',
+        '  - ISSUERS[0]: Unrecognized key: "audiences"; did you mean "audience"?',
     )
   })
 
