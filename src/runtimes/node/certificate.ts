@@ -1,5 +1,5 @@
 /** The certificate of the server, which is read again when its files change. */
-import { createPrivateKey } from 'node:crypto'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Server } from 'node:https'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
@@ -32,6 +32,9 @@ const CIPHERS = [
 
 /** Tools that renew certificates give no sign. Comparing two small files costs nothing. */
 const CHECK_INTERVAL_MS = 10_000
+const DAY_MS = 86_400_000
+/** The log warns in the last seven days, or in the last third of a shorter life. */
+const MAX_WARNING_MS = 7 * DAY_MS
 
 /**
  * Reads the files, if they are set. Throws `Misconfigured` if one is not readable, or if only one
@@ -81,7 +84,8 @@ const mistake = (variable: string, what: string) =>
 /**
  * Compares the files with `current` every ten seconds, and uses them for new connections when they have
  * changed and a handshake with the new certificate succeeds. Otherwise that is logged, and the old one
- * stays. Returns a function that does it now, and never rejects.
+ * stays. Warns once a day of a certificate that expires soon, or has expired. Returns a function that does it now,
+ * and never rejects.
  */
 export function followCertificate(
   server: Server,
@@ -90,7 +94,13 @@ export function followCertificate(
 ): () => Promise<void> {
   let used = current
   let reported = ''
+  const warn = createExpiryWarning()
+  warn(used)
   async function reload(): Promise<void> {
+    await replace()
+    warn(used)
+  }
+  async function replace(): Promise<void> {
     try {
       const certificate = readCertificate(files)
       if (certificate === undefined) return
@@ -110,4 +120,24 @@ export function followCertificate(
   const timer = setInterval(reload, CHECK_INTERVAL_MS).unref()
   server.once('close', () => clearInterval(timer))
   return reload
+}
+
+/** Creates a function that logs when a certificate expires, once a day. */
+function createExpiryWarning() {
+  let nextMs = 0
+  let warned: unknown
+  return function warn({ cert }: SecureContextOptions): void {
+    const nowMs = Date.now()
+    if (cert === warned && nowMs < nextMs) return
+    warned = cert
+    nextMs = nowMs + CHECK_INTERVAL_MS
+    const [first = ''] = certificatesIn(String(cert))
+    const { validFromDate, validToDate } = new X509Certificate(first)
+    const endMs = validToDate.getTime()
+    const lifeMs = endMs - validFromDate.getTime()
+    if (endMs - nowMs > Math.min(MAX_WARNING_MS, lifeMs / 3)) return
+    nextMs = nowMs + DAY_MS
+    const verb = endMs <= nowMs ? 'has expired at' : 'expires at'
+    console.error(`certificate: TLS_CERT_FILE ${verb} ${validToDate.toISOString()}`)
+  }
 }

@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type ConnectionOptions, connect } from 'node:tls'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { followCertificate, readCertificate } from '../../../src/runtimes/node/certificate.ts'
 import { writeAuthority, writeCertificate } from '../../harness/certificate.ts'
 
@@ -57,6 +57,28 @@ beforeAll(async () => {
 afterAll(() => {
   server?.close()
   rmSync(folder, { recursive: true })
+})
+
+test('a certificate that expires soon, or has expired, is in the log once a day', async () => {
+  const lines: string[] = []
+  vi.useFakeTimers({ toFake: ['Date'] })
+  vi.spyOn(console, 'error').mockImplementation((line) => void lines.push(String(line)))
+  try {
+    const hour = 3_600_000
+    const nowMs = Date.now()
+    // It lives for two days, so that the last 16 hours are its last third.
+    for (const hours of [0, 30, 33, 34, 35, 59, 60]) {
+      vi.setSystemTime(nowMs + hours * hour)
+      await reload()
+    }
+    expect(lines).toEqual([
+      expect.stringMatching(/^certificate: TLS_CERT_FILE expires at 20/),
+      expect.stringMatching(/^certificate: TLS_CERT_FILE has expired at 20/),
+    ])
+  } finally {
+    vi.useRealTimers()
+    vi.restoreAllMocks()
+  }
 })
 
 /** Returns the protocol and the cipher of a handshake, or `refused`. */
