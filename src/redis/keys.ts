@@ -81,6 +81,10 @@ export function createKeys(prefix: string) {
   }
 }
 
+/** Returns the name of a key with another prefix. */
+export const renamed = (name: string, from: Prefix, to: Prefix): string =>
+  to.prefix + name.slice(from.prefix.length)
+
 /** Returns the names that a cluster needs to have facts in all of its lanes. */
 export const replicationKeys = ({ prefix }: Prefix) => ({
   /** Sorted set of the facts that some lanes may not have yet. Only in the control lane. */

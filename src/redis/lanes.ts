@@ -2,7 +2,7 @@
  * Lanes of a Redis cluster: prefixes with a hash tag. All keys of a lane are in one slot, so one
  * script can use any of them. Without a cluster, the connection itself is the only lane.
  */
-import type { Lanes, Located, RedisConnection } from './connection.ts'
+import { type Lanes, type Located, type RedisConnection, sentOnce } from './connection.ts'
 import { createKeys, type RedisKeys, replicationKeys } from './keys.ts'
 import { malformed, readText, sendCommand } from './reply.ts'
 
@@ -41,6 +41,26 @@ export function lanesWith(redis: RedisConnection, value: string): readonly Redis
 export function lanesOfUse(redis: RedisConnection, hash: string): readonly RedisConnection[] {
   if (redis.lanes?.credentialsInControl) return [redis, redis.lanes.of(hash)]
   return [laneOf(redis, hash)]
+}
+
+/**
+ * Records the single use of what has a hash, for so many seconds. Returns false if it was used before. `nameIn` returns
+ * the name of its key, without the hash.
+ */
+export async function recordUse(
+  redis: RedisConnection,
+  hash: string,
+  nameIn: (keys: RedisKeys) => string,
+  seconds: number,
+): Promise<boolean> {
+  for (const lane of lanesOfUse(redis, hash)) {
+    const command = ['SET', nameIn(lane.keys) + hash, '1', 'EX', seconds, 'NX']
+    // Not repeated: the second call would find the use of the first.
+    const reply = await sendCommand(sentOnce(lane), command)
+    if (reply !== 'OK' && reply !== null) throw malformed()
+    if (reply === null) return false
+  }
+  return true
 }
 
 /** Returns every lane. On one server this is the connection itself. */

@@ -107,6 +107,10 @@ export type RotationReply =
 export interface RefreshFamilies {
   /** The names under which this store keeps what requests name. */
   readonly keys: RedisKeys
+  /** As of `ReferenceStore`, for the names of families. */
+  draw?(subject: string, create: (attempt: number) => string): string
+  /** Whether `end` writes to several places, so that a call that ended a family may have to be repeated. */
+  readonly isSpread?: boolean
   /** Nothing extends the life of a family. */
   open(familyHash: string, family: RefreshFamily, ttlSeconds: number): Promise<void>
   find(familyHash: string): Promise<RefreshFamily | undefined>

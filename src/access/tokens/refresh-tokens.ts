@@ -1,4 +1,5 @@
 /** Sessions that refresh tokens extend (RFC 6749 section 6, RFC 9700 section 4.14.2). */
+import { base64url } from 'jose'
 import { randomBytes } from '../../crypto/random.ts'
 import type { Denied } from '../../errors.ts'
 import type { RefreshTokenCheck } from '../../problems/checks.ts'
@@ -6,6 +7,7 @@ import { deriveCutoffKeys, type TokenSeed } from './access-grant.ts'
 import { familyEnd, type RefreshFamilies, type Session, statusOf } from './refresh-family.ts'
 import {
   deriveSuccessor,
+  FAMILY_BYTES,
   newNonce,
   newRefreshToken,
   parseRefreshToken,
@@ -70,7 +72,9 @@ export function createRefreshTokens({
     async open(session: Session): Promise<string> {
       const ttlSeconds = session.expiresAtSeconds - now() / 1000
       if (ttlSeconds <= 0) throw new RangeError('refresh tokens: the session has ended already')
-      const token = await newRefreshToken(randomBytes)
+      const create = () => base64url.encode(randomBytes(FAMILY_BYTES))
+      const name = store.draw?.(session.grant.subject, create)
+      const token = await newRefreshToken(randomBytes, name ? base64url.decode(name) : undefined)
       const family = { session, current: token.hash, previous: undefined, ended: false }
       await store.open(token.familyHash, family, ttlSeconds)
       return token.text
@@ -99,7 +103,8 @@ export function createRefreshTokens({
       if (family.session.grant.client !== client) throw refused('of_another_client')
       const nowMs = now()
       const status = statusOf(family, token.hash, { nowMs, graceMs })
-      if (status === 'reused') await store.end(token.familyHash, await endOf(family.session))
+      if (status === 'reused' || (status === 'ended' && store.isSpread))
+        await store.end(token.familyHash, await endOf(family.session))
       if (status === 'reused' || status === 'ended') throw refused(status)
       if (isExpired(family.session, nowMs)) throw refused('expired')
       return family.session

@@ -1,5 +1,6 @@
 import { type JWTPayload, SignJWT } from 'jose'
 import { v4 } from 'uuid'
+import { drawnSecret } from '../../crypto/drawn.ts'
 import { hmacSha256 } from '../../crypto/sha256.ts'
 import {
   MAX_ACCESS_TOKEN_SECONDS,
@@ -171,14 +172,6 @@ export function seededIds(seed: TokenSeed) {
   }
 }
 
-/**
- * Returns the opaque token of a seed for an attempt to draw it: of two attempts, the last 32 bits differ. A retry
- * with the same seed draws the same token.
- */
-function opaqueTokenOf(seed: TokenSeed, attempt: number): string {
-  const drawn = seed.slice()
-  const view = new DataView(drawn.buffer)
-  const last = SEED_BYTES - 4
-  view.setUint32(last, view.getUint32(last) + attempt)
-  return seededIds(drawn).opaqueToken
-}
+/** Returns the opaque token of a seed for an attempt to draw it. A retry with the same seed draws the same token. */
+const opaqueTokenOf = (seed: TokenSeed, attempt: number): string =>
+  seededIds(drawnSecret(seed, attempt)).opaqueToken

@@ -7,9 +7,11 @@ import * as z from 'zod/mini'
 import { credentialHash } from '../../access/tokens/reference.ts'
 import { type FamilyEnd, sessionSchema } from '../../access/tokens/refresh-family.ts'
 import { FAMILY_BYTES } from '../../access/tokens/refresh-token.ts'
+import { drawnSecret } from '../../crypto/drawn.ts'
 import type { RandomBytes } from '../../crypto/random.ts'
 import { hmacSha256 } from '../../crypto/sha256.ts'
 import type { RedisKeys } from '../../redis/keys.ts'
+import { integer } from '../../validators/schema-parts.ts'
 
 /** How long a client may wait before it redeems a code. RFC 6749 recommends at most 600. */
 export const CODE_SECONDS = 60
@@ -30,6 +32,8 @@ export const codeSchema = z.strictObject({
   dpopBound: z.optional(z.boolean()),
   /** SHA-256 that identifies the browser session in which the user allowed it. */
   browserSession: z.string(),
+  /** The attempt that drew the name of the refresh family. Absent: the first. */
+  familyAttempt: z.optional(integer()),
 })
 
 export type AuthorizationCode = Readonly<z.output<typeof codeSchema>>
@@ -40,10 +44,23 @@ export interface CodeText {
   readonly hash: string
 }
 
-/** Creates the text of a new code. */
-export async function newCode(random: RandomBytes): Promise<CodeText> {
-  const text = base64url.encode(random(CODE_BYTES))
-  return { text, hash: await credentialHash(text) }
+/** Creates the text of a new code for a subject, and draws the name of its refresh family. */
+export async function newCode(
+  random: RandomBytes,
+  subject: string,
+  { draw }: Pick<AuthorizationCodes, 'draw'>,
+): Promise<CodeText & Pick<AuthorizationCode, 'familyAttempt'>> {
+  const create = () => base64url.encode(random(CODE_BYTES))
+  const text = draw?.(subject, create) ?? create()
+  const code = { text, hash: await credentialHash(text) }
+  if (draw === undefined) return code
+  const family = await familyOfCode(code)
+  let familyAttempt: number | undefined
+  draw(subject, (attempt) => {
+    familyAttempt = attempt || undefined
+    return base64url.encode(drawnSecret(family, attempt))
+  })
+  return { ...code, familyAttempt }
 }
 
 /** Parses the text of a code. Returns undefined for another form. Does NOT look it up. */
@@ -55,9 +72,9 @@ export async function parseCode(text: string): Promise<CodeText | undefined> {
  * Derives the refresh family of the session that a code starts. Each request with the code computes
  * the same family, so that a replay can end it. Only the holder of the code can compute it.
  */
-export async function familyOfCode({ text }: CodeText): Promise<Uint8Array> {
+export async function familyOfCode({ text }: CodeText, attempt = 0): Promise<Uint8Array> {
   const derive = await hmacSha256(base64url.decode(text))
-  return (await derive('refresh_family')).slice(0, FAMILY_BYTES)
+  return drawnSecret((await derive('refresh_family')).slice(0, FAMILY_BYTES), attempt)
 }
 
 export interface FoundCode {
@@ -88,6 +105,8 @@ export type RedemptionOutcome = 'redeemed' | 'unknown' | 'replayed' | 'cut_off'
 export interface AuthorizationCodes {
   /** The names under which this store keeps what requests name. */
   readonly keys: RedisKeys
+  /** As of `ReferenceStore`, for codes and for the names of their families. */
+  draw?(subject: string, create: (attempt: number) => string): string
   put(codeHash: string, code: AuthorizationCode): Promise<void>
   find(codeHash: string): Promise<FoundCode | undefined>
   redeem(redemption: Redemption): Promise<RedemptionOutcome>

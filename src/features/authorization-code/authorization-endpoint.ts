@@ -311,7 +311,7 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
       }
       if (!isStored) throw oauthRefused('consent_required', 'authorize_consent')
       if (isRegisteredId(client)) await registered?.keep(client, sessionSeconds + KEPT_SECONDS)
-      const code = await newCode(randomBytes)
+      const code = await newCode(randomBytes, grant.subject, codes)
       await codes.put(code.hash, {
         session: { id, grant, startedAtSeconds, expiresAtSeconds },
         redirectUri: authorization.redirectUri,
@@ -319,6 +319,7 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
         refresh: authorization.refresh,
         dpopBound: authorization.dpopBound,
         browserSession: authorization.browserSession,
+        familyAttempt: code.familyAttempt,
       })
       return code.text
     },

@@ -69,7 +69,8 @@ export function authorizationCodeGrant(
       confirmation: proof?.thumbprint,
     }
     const opened = { ...session, grant: { ...session.grant, confirmation: proof?.thumbprint } }
-    const refreshToken = await newRefreshToken(randomBytes, await familyOfCode(presented))
+    const family = await familyOfCode(presented, code.familyAttempt)
+    const refreshToken = await newRefreshToken(randomBytes, family)
     const outcome = await codes.redeem({
       codeHash: presented.hash,
       familyHash: refreshToken.familyHash,

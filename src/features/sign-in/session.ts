@@ -1,6 +1,7 @@
 /** Browser sessions: the reference in the cookie, and what the session says about the login. */
 import { base64url } from 'jose'
 import { createCookieReader, type Received } from '../../access/tokens/token-cookie.ts'
+import { drawnSecret } from '../../crypto/drawn.ts'
 import { type RandomBytes, randomBytes } from '../../crypto/random.ts'
 
 /**
@@ -19,14 +20,9 @@ const read = createCookieReader(SESSION_COOKIE)
 export const newSessionReference = (random: RandomBytes = randomBytes): string =>
   sessionReference(random(REFERENCE_BYTES))
 
-/** Returns the reference of a secret. With an `attempt`, another one, whose last 32 bits differ. */
-export function sessionReference(secret: Uint8Array, attempt = 0): string {
-  const drawn = secret.slice()
-  const view = new DataView(drawn.buffer)
-  const last = REFERENCE_BYTES - 4
-  view.setUint32(last, view.getUint32(last) + attempt)
-  return `pcb_${base64url.encode(drawn)}`
-}
+/** Returns the reference of a secret, or of an attempt to draw it. */
+export const sessionReference = (secret: Uint8Array, attempt = 0): string =>
+  `pcb_${base64url.encode(drawnSecret(secret, attempt))}`
 
 /**
  * Returns the reference in the cookie of a request. Undefined without one, and for a text of another

@@ -234,7 +234,7 @@ test('a dump of Redis contains no token of a session and no secret [S40]', async
     if (type === 'hash') dump.push(JSON.stringify(await gateway.redis.direct.hgetall(key)))
   }
   const text = dump.join('\n')
-  expect(text).toContain('pc:refresh:')
+  expect(text).toContain('refresh:')
   expect(text).toMatch(new RegExp(`${LANE}reference:`))
   for (const { access_token, refresh_token } of [first, second]) {
     expect(text).not.toContain(access_token)

@@ -1,6 +1,6 @@
 /** Resolves a reference on a cluster. */
 import type { RedisConnection } from '../../../redis/connection.ts'
-import { recordKeys } from '../../../redis/keys.ts'
+import { recordKeys, renamed } from '../../../redis/keys.ts'
 import { type ClusterConnection, searchLanes } from '../../../redis/lanes.ts'
 import { evalCommand } from '../../../redis/script.ts'
 import { type BanKey, listSubjectBans, observedBan } from '../../abuse/ban.ts'
@@ -98,14 +98,6 @@ export function createLaneResolver(
 /** Whether a window is in the lane of the subject of the reference. */
 const countsSubject = ({ window }: ReferenceLimit): boolean =>
   'by' in window && (window.by === 'subject' || window.by === 'key')
-
-interface Prefixed {
-  readonly prefix: string
-}
-
-/** Returns the name of a key with another prefix. */
-export const renamed = (name: string, from: Prefixed, to: Prefixed): string =>
-  to.prefix + name.slice(from.prefix.length)
 
 /** Decides with a record that was read: each window is in the lane of its party. */
 async function resolveByLegs(

@@ -1,8 +1,10 @@
 /** Refresh families in Redis: one hash for each family, and scripts that change it atomically. */
 
 import * as z from 'zod/mini'
+import { acknowledged } from '../../../redis/acknowledged.ts'
 import type { RedisConnection } from '../../../redis/connection.ts'
-import { authorizationServerKeys } from '../../../redis/keys.ts'
+import { authorizationServerKeys, renamed } from '../../../redis/keys.ts'
+import { credentialLane, searchLanes } from '../../../redis/lanes.ts'
 import { malformed, recordIn, sendCommand } from '../../../redis/reply.ts'
 import { runText } from '../../../redis/script.ts'
 import { markOf, writeFacts } from '../../revocation/redis/facts.ts'
@@ -11,6 +13,7 @@ import {
   type RefreshFamilies,
   type RefreshFamily,
   type RotationReply,
+  type RotationRequest,
   sessionSchema,
 } from '../refresh-family.ts'
 import { END_FAMILY_SCRIPT, OPEN_FAMILY_SCRIPT, ROTATE_FAMILY_SCRIPT } from './scripts.generated.ts'
@@ -31,58 +34,86 @@ const rotationReply = z.union([
 /**
  * Creates the adapter. A family contains no credential: tokens are stored as SHA-256, and the nonce
  * is useful only together with the used token.
+ *
+ * On a cluster, a family is in the lane of its subject, where all cutoffs are that end its session, and its name
+ * is drawn for this lane. Earlier versions stored it in the control lane.
  */
 export function createRefreshFamilies(
   redis: RedisConnection,
   now: () => number = () => Date.now(),
 ): RefreshFamilies {
-  const { keys: names } = redis
-  const { refreshFamily } = authorizationServerKeys(names)
+  const { keys: names, lanes } = redis
+  const familyKey = (lane: RedisConnection, familyHash: string) =>
+    authorizationServerKeys(lane.keys).refreshFamily + familyHash
 
-  /** Ends a family. Its end may be repeated: a gateway may have ended before all lanes had the cutoff. */
+  /**
+   * Ends a family in its lane, and then its session as a fact of the control lane. Its end may be repeated: a
+   * gateway may have ended before all lanes had the cutoff.
+   */
   async function end(familyHash: string, order: FamilyEnd): Promise<void> {
     const { revokedBeforeKey: key, revokedBeforeSeconds, revokedBeforeTtlSeconds } = order
-    const keys = [refreshFamily + familyHash, key, names.feed]
     const args = [revokedBeforeSeconds, revokedBeforeTtlSeconds]
+    const endIn = (lane: RedisConnection) => {
+      const keys = [familyKey(lane, familyHash), renamed(key, names, lane.keys), lane.keys.feed]
+      return runText(lane, END_FAMILY_SCRIPT, keys, args)
+    }
+    const place = lanes && (await searchLanes(redis, familyHash, (lane) => find(lane, familyHash)))
+    if (place && place.lane.keys !== names) await endIn(acknowledged(place.lane))
     const facts = [{ key, subject: order.subject }]
-    const done = await writeFacts(redis, facts, now, (control) =>
-      runText(control, END_FAMILY_SCRIPT, keys, args),
-    )
-    if (done !== 1) throw malformed()
+    if ((await writeFacts(redis, facts, now, endIn)) !== 1) throw malformed()
+  }
+
+  const find = async (lane: RedisConnection, familyHash: string) =>
+    readFamily(await sendCommand(lane, ['HMGET', familyKey(lane, familyHash), ...FIELDS]))
+
+  /** Uses a token. In another lane than the control lane, the fact that its reuse writes is not marked. */
+  async function rotateIn(lane: RedisConnection, request: RotationRequest): Promise<RotationReply> {
+    const { revokedBeforeKey, revokedBeforeSeconds, revokedBeforeTtlSeconds } = request.end
+    const inLane = (key: string) => renamed(key, names, lane.keys)
+    const cutoffs = [revokedBeforeKey, ...request.revokedBeforeKeys].map(inLane)
+    const [own = '', ...others] = cutoffs
+    const keys = [familyKey(lane, request.familyHash), own, lane.keys.feed, ...others]
+    const fact = { key: revokedBeforeKey, subject: request.end.subject }
+    const reply = await runText(lane, ROTATE_FAMILY_SCRIPT, keys, [
+      request.presented,
+      request.successor,
+      request.nonce,
+      request.nowMs,
+      request.graceMs,
+      request.issuedAtSeconds,
+      request.startedAtSeconds,
+      revokedBeforeSeconds,
+      revokedBeforeTtlSeconds,
+      lane === redis ? markOf(redis, fact) : '',
+    ])
+    return readRotation(reply)
   }
 
   return {
     keys: names,
+    ...(lanes && { draw: lanes.draw, isSpread: true }),
+
     async open(familyHash, { session, current }, ttlSeconds) {
       const ttlMs = Math.max(1, Math.floor(ttlSeconds * 1000))
-      const keys = [refreshFamily + familyHash]
+      const lane = credentialLane(redis, session.grant.subject)
+      await lanes?.point(familyHash, lane, Math.ceil(ttlSeconds))
       const args = [JSON.stringify(session), current, ttlMs]
-      if ((await runText(redis, OPEN_FAMILY_SCRIPT, keys, args)) !== 1) throw malformed()
+      const done = await runText(lane, OPEN_FAMILY_SCRIPT, [familyKey(lane, familyHash)], args)
+      if (done !== 1) throw malformed()
     },
 
     async find(familyHash) {
-      return readFamily(await sendCommand(redis, ['HMGET', refreshFamily + familyHash, ...FIELDS]))
+      return (await searchLanes(redis, familyHash, (lane) => find(lane, familyHash)))?.found
     },
 
     async rotate(request) {
-      const { revokedBeforeKey, revokedBeforeSeconds, revokedBeforeTtlSeconds } = request.end
-      const family = refreshFamily + request.familyHash
-      const keys = [family, revokedBeforeKey, names.feed, ...request.revokedBeforeKeys]
-      const reply = await runText(redis, ROTATE_FAMILY_SCRIPT, keys, [
-        request.presented,
-        request.successor,
-        request.nonce,
-        request.nowMs,
-        request.graceMs,
-        request.issuedAtSeconds,
-        request.startedAtSeconds,
-        revokedBeforeSeconds,
-        revokedBeforeTtlSeconds,
-        markOf(redis, { key: revokedBeforeKey, subject: request.end.subject }),
-      ])
-      const rotation = readRotation(reply)
+      const known = await searchLanes(redis, request.familyHash, async (lane) => {
+        const reply = await rotateIn(lane, request)
+        return reply.outcome === 'unknown' ? undefined : reply
+      })
+      const rotation = known?.found ?? { outcome: 'unknown' as const }
       const isOver = rotation.outcome === 'reused' || rotation.outcome === 'ended'
-      const mustSpread = redis.lanes !== undefined || (redis.replicasAcked ?? 0) > 0
+      const mustSpread = lanes !== undefined || (redis.replicasAcked ?? 0) > 0
       if (isOver && mustSpread) await end(request.familyHash, request.end)
       return rotation
     },

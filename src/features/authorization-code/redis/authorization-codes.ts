@@ -1,13 +1,20 @@
 /** Authorization codes in Redis: one hash for each code, and scripts that change it atomically. */
 import * as z from 'zod/mini'
-import { copyFacts, markOf } from '../../../access/revocation/redis/facts.ts'
+import { markOf } from '../../../access/revocation/redis/facts.ts'
 import { revokedTokenKey } from '../../../access/revocation/revocation.ts'
+import { createRefreshFamilies } from '../../../access/tokens/redis/refresh-families.ts'
 import { type RedisConnection, sentOnce } from '../../../redis/connection.ts'
-import { authorizationServerKeys, codeKeys } from '../../../redis/keys.ts'
+import { authorizationServerKeys, codeKeys, renamed } from '../../../redis/keys.ts'
+import { credentialLane, searchLanes } from '../../../redis/lanes.ts'
 import { malformed, recordIn, sendCommand } from '../../../redis/reply.ts'
 import { runText } from '../../../redis/script.ts'
 import { MAX_ACCESS_TOKEN_SECONDS } from '../../../validators/access-token.ts'
-import { type AuthorizationCodes, CODE_SECONDS, codeSchema } from '../authorization-code.ts'
+import {
+  type AuthorizationCodes,
+  CODE_SECONDS,
+  codeSchema,
+  type Redemption,
+} from '../authorization-code.ts'
 import { REDEEM_CODE_SCRIPT, STORE_CODE_SCRIPT } from './scripts.generated.ts'
 
 /** A replay is recognized for as long as an access token of the first use may be valid. */
@@ -16,60 +23,83 @@ const USED_CODE_SECONDS = MAX_ACCESS_TOKEN_SECONDS
 const codeReply = z.tuple([z.nullable(z.string()), z.nullable(z.string())])
 const outcome = z.enum(['redeemed', 'unknown', 'replayed', 'cut_off'])
 
-/** Creates the adapter. */
+/**
+ * Creates the adapter. On a cluster, a code and the family that it opens are in the lane of their subject, so that one
+ * script redeems it. Earlier versions stored them in the control lane.
+ */
 export function createAuthorizationCodes(
   redis: RedisConnection,
   now: () => number = () => Date.now(),
 ): AuthorizationCodes {
-  // A retried command would report the code as replayed, and end the session.
-  const once = sentOnce(redis)
-  const { keys: names } = redis
-  const { code: codePrefix } = codeKeys(names)
-  const { refreshFamily } = authorizationServerKeys(names)
+  const { keys: names, lanes } = redis
+  const families = createRefreshFamilies(redis, now)
+  const codeKey = (lane: RedisConnection, codeHash: string) => codeKeys(lane.keys).code + codeHash
+
+  async function redeemIn(lane: RedisConnection, redemption: Redemption) {
+    const { codeHash, familyHash, code, refreshTokenHash, familySeconds, end } = redemption
+    const inLane = (key: string) => renamed(key, names, lane.keys)
+    const keys = [
+      authorizationServerKeys(lane.keys).refreshFamily + familyHash,
+      inLane(end.revokedBeforeKey),
+      lane.keys.feed,
+      codeKey(lane, codeHash),
+      revokedTokenKey(lane.keys, code.browserSession),
+      ...redemption.revokedBeforeKeys.map(inLane),
+    ]
+    const cutoff = { key: end.revokedBeforeKey, subject: end.subject }
+    // Not repeated: the second call would report the code as replayed, and end the session.
+    const reply = await runText(sentOnce(lane), REDEEM_CODE_SCRIPT, keys, [
+      refreshTokenHash ?? '',
+      JSON.stringify(code.session),
+      Math.max(1, Math.floor(familySeconds * 1000)),
+      end.revokedBeforeSeconds,
+      end.revokedBeforeTtlSeconds,
+      USED_CODE_SECONDS,
+      code.session.startedAtSeconds,
+      lane === redis ? markOf(redis, cutoff) : '',
+    ])
+    const parsed = z.safeParse(outcome, reply)
+    if (!parsed.success) throw malformed()
+    return parsed.data
+  }
+
   return {
     keys: names,
+    ...(lanes && { draw: lanes.draw }),
+
     async put(codeHash, code) {
+      const lane = credentialLane(redis, code.session.grant.subject)
+      await lanes?.point(codeHash, lane, USED_CODE_SECONDS)
       const args = [JSON.stringify(code), CODE_SECONDS]
-      const done = await runText(redis, STORE_CODE_SCRIPT, [codePrefix + codeHash], args)
+      const done = await runText(lane, STORE_CODE_SCRIPT, [codeKey(lane, codeHash)], args)
       if (done !== 1) throw malformed()
     },
 
     async find(codeHash) {
-      const reply = await sendCommand(redis, ['HMGET', codePrefix + codeHash, 'record', 'used'])
-      const parsed = z.safeParse(codeReply, reply)
-      if (!parsed.success) throw malformed()
-      const [record, used] = parsed.data
-      return record === null
-        ? undefined
-        : { code: recordIn(record, codeSchema), isUsed: used !== null }
+      const known = await searchLanes(redis, codeHash, async (lane) => {
+        const reply = await sendCommand(lane, ['HMGET', codeKey(lane, codeHash), 'record', 'used'])
+        const parsed = z.safeParse(codeReply, reply)
+        if (!parsed.success) throw malformed()
+        const [record, used] = parsed.data
+        return record === null
+          ? undefined
+          : { code: recordIn(record, codeSchema), isUsed: used !== null }
+      })
+      return known?.found
     },
 
-    async redeem({ codeHash, familyHash, code, refreshTokenHash, familySeconds, ...rest }) {
-      const { revokedBeforeKey, revokedBeforeSeconds, revokedBeforeTtlSeconds } = rest.end
-      const cutoff = { key: revokedBeforeKey, subject: rest.end.subject }
-      const keys = [
-        refreshFamily + familyHash,
-        revokedBeforeKey,
-        names.feed,
-        codePrefix + codeHash,
-        revokedTokenKey(names, code.browserSession),
-        ...rest.revokedBeforeKeys,
-      ]
-      const reply = await runText(once, REDEEM_CODE_SCRIPT, keys, [
-        refreshTokenHash ?? '',
-        JSON.stringify(code.session),
-        Math.max(1, Math.floor(familySeconds * 1000)),
-        revokedBeforeSeconds,
-        revokedBeforeTtlSeconds,
-        USED_CODE_SECONDS,
-        code.session.startedAtSeconds,
-        markOf(redis, cutoff),
-      ])
-      const parsed = z.safeParse(outcome, reply)
-      if (!parsed.success) throw malformed()
-      // The script has ended the session of the first use.
-      if (parsed.data === 'replayed') await copyFacts(redis, [cutoff], now)
-      return parsed.data
+    async redeem(redemption) {
+      const known = await searchLanes(redis, redemption.codeHash, async (lane) => {
+        const reply = await redeemIn(lane, redemption)
+        return reply === 'unknown' ? undefined : reply
+      })
+      if (known === undefined) return 'unknown'
+      const { familyHash, familySeconds, end } = redemption
+      // The script has ended the session of the first use in its lane.
+      if (known.found === 'replayed' && lanes) await families.end(familyHash, end)
+      if (known.found === 'redeemed')
+        await lanes?.point(familyHash, known.lane, Math.ceil(familySeconds))
+      return known.found
     },
   }
 }

@@ -1,9 +1,10 @@
 /** Reads clients and counts their failed authentications in Redis. */
 import { addressBanKeys } from '../../../access/abuse/ban.ts'
 import { revokedBeforeKey } from '../../../access/revocation/revocation.ts'
-import { type RedisConnection, sentOnce } from '../../../redis/connection.ts'
+import type { RedisConnection } from '../../../redis/connection.ts'
 import { keyPart } from '../../../redis/key-part.ts'
 import { authorizationServerKeys, type RedisKeys } from '../../../redis/keys.ts'
+import { recordUse } from '../../../redis/lanes.ts'
 import { malformed, readList, readResult, sendCommand } from '../../../redis/reply.ts'
 import { runText } from '../../../redis/script.ts'
 import { COUNT_FAILURES_SCRIPT } from '../../../redis/scripts.generated.ts'
@@ -37,8 +38,6 @@ export function createClientLogins({
   publicUrl,
 }: ClientLoginsOptions): ClientLogins {
   const fixed = createConfiguredClients(configured, publicUrl)
-  // A retried command would report the assertion as used.
-  const once = sentOnce(redis)
   const keys = { ...redis.keys, ...authorizationServerKeys(redis.keys) }
 
   return {
@@ -92,18 +91,15 @@ export function createClientLogins({
     },
 
     async succeeded({ clientId, address }, { remember, use }) {
-      if (use !== undefined) {
-        const result = await sendCommand(once, [
-          'SET',
-          keys.clientAssertion + use.id,
-          '1',
-          'EX',
+      const isUsed =
+        use !== undefined &&
+        !(await recordUse(
+          redis,
+          use.id,
+          (names) => authorizationServerKeys(names).clientAssertion,
           use.ttlSeconds,
-          'NX',
-        ])
-        if (result === null) return false
-        if (result !== 'OK') throw malformed()
-      }
+        ))
+      if (isUsed) return false
       if (remember) {
         const key = await clientAddressKey(keys, clientId, address)
         await sendCommand(redis, ['SET', key, '1', 'EX', KNOWN_ADDRESS_SECONDS])

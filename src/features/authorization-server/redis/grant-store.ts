@@ -2,6 +2,7 @@
 
 import { secondsUntil } from '../../../problems/retry-after.ts'
 import { type RedisCommand, type RedisConnection, sentOnce } from '../../../redis/connection.ts'
+import { recordUse } from '../../../redis/lanes.ts'
 import { malformed, readResult } from '../../../redis/reply.ts'
 import { evalCommand } from '../../../redis/script.ts'
 import type { GrantCounter, GrantFacts, GrantStore } from '../grant-store.ts'
@@ -20,7 +21,9 @@ export function createGrantStore(redis: RedisConnection): GrantStore {
       const commands: RedisCommand[] = []
       if (keys.length > 0) commands.push(['MGET', ...keys], ['EXISTS', ...keys])
       if (counters.length > 0) commands.push(countCommand(counters))
-      if (proof !== undefined)
+      // Of a cluster, the lane of its hash records a proof, in the same round.
+      const isApart = redis.lanes !== undefined && proof !== undefined
+      if (proof !== undefined && !isApart)
         commands.push([
           'SET',
           redis.keys.proof + proof.replayId,
@@ -29,12 +32,16 @@ export function createGrantStore(redis: RedisConnection): GrantStore {
           proof.replayTtlSeconds,
           'NX',
         ])
-      if (commands.length === 0) return { values: [], proofIsNew: true, exhausted: undefined }
       const sender = proof === undefined ? redis : once
-      const results = (await sender.send(commands)).map(readResult)
+      const [replies, isNew] = await Promise.all([
+        commands.length === 0 ? [] : sender.send(commands),
+        !isApart ||
+          recordUse(redis, proof.replayId, (names) => names.proof, proof.replayTtlSeconds),
+      ])
+      const results = replies.map(readResult)
       return {
         values: keys.length > 0 ? readStrings(results[0], results[1], keys.length) : [],
-        proofIsNew: proof === undefined || isFirstUse(results.at(-1)),
+        proofIsNew: proof === undefined || isApart ? isNew : isFirstUse(results.at(-1)),
         exhausted:
           counters.length > 0
             ? readExhausted(results[keys.length > 0 ? 2 : 0], counters)

@@ -11,7 +11,13 @@ import { sha256 } from '../../../crypto/sha256.ts'
 import { type RedisConnection, sentOnce } from '../../../redis/connection.ts'
 import { keyPart } from '../../../redis/key-part.ts'
 import { signInKeys } from '../../../redis/keys.ts'
-import { credentialLane, lanesOfUse, lanesWith, searchLanes } from '../../../redis/lanes.ts'
+import {
+  credentialLane,
+  lanesOfUse,
+  lanesWith,
+  recordUse,
+  searchLanes,
+} from '../../../redis/lanes.ts'
 import {
   malformed,
   readableRecord,
@@ -326,13 +332,8 @@ export function createSessionStore(redis: RedisConnection, now: () => number): S
           await changeField(id, field, change)
     },
 
-    async useLogoutToken(hash, seconds) {
-      for (const lane of lanesOfUse(redis, hash)) {
-        const command = ['SET', namesOf(lane).logoutToken + hash, '1', 'NX', 'EX', seconds]
-        if ((await sendCommand(sentOnce(lane), command)) !== 'OK') return false
-      }
-      return true
-    },
+    useLogoutToken: (hash, seconds) =>
+      recordUse(redis, hash, (keys) => signInKeys(keys).logoutToken, seconds),
 
     async forgetLogoutToken(hash) {
       for (const lane of lanesOfUse(redis, hash))
