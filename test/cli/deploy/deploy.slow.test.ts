@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type CloudflareApi, startCloudflareApi } from '../../harness/cloudflare-api.ts'
 import { startHttpServer, type TestServer } from '../../harness/http-server.ts'
 import { IS_LONG } from '../../harness/long.ts'
-import { createProject, type Project, REDIS_TOKEN } from './project.ts'
+import { createProject, GATEWAY_ONLY, type Project, REDIS_TOKEN } from './project.ts'
 
 /** Calls that create a resource which a second run must not create again. */
 const CREATING = /^POST \/(queues|d1\/database|r2\/buckets)$|^POST \/queues\/\w+\/consumers$/
@@ -335,9 +335,14 @@ describe('a failure in the middle', DEPLOYING, () => {
   })
 
   test('a gateway that does not become ready is reported with its failed checks', async () => {
+    const other = await startCloudflareApi()
+    const shop = await createProject(other, gateway.url, GATEWAY_ONLY)
+    const env = { ORIGIN_URL: 'https://origin.example.com' }
     status = 503
-    const { code, stderr } = await project.deploy(['--yes', '--wait', '1s'])
+    const { code, stderr } = await shop.deploy(['--yes', '--wait', '1s'], env)
     status = 200
+    await shop.close()
+    await other.close()
     expect(code).toBe(3)
     expect(stderr).toContain('failed: redis')
     expect(stderr).toContain('npx portcullis deploy rollback')
