@@ -52,6 +52,7 @@ const LONG = [
   'test/bench/simulate.test.ts',
   'test/bench/soak.test.ts',
   'test/cli/deploy/deploy.slow.test.ts',
+  'test/cli/install.slow.test.ts',
   'test/cli/operating.slow.test.ts',
   'test/cli/patterns/shipped.slow.test.ts',
   'test/create/mcp.slow.test.ts',
@@ -86,9 +87,9 @@ export default defineConfig(({ mode }) => {
   const env = { ...shared.env, ...(isLong && { LONG: '1' }) }
   return {
     test: {
-      // Tests wait for processes and timers much of the time: on two cores, five files run at once, beside
-      // one file of another process of `npm run test:all`. With four, a sixth of the time no core worked.
-      maxWorkers: 5,
+      // Tests wait for processes and timers much of the time: on two cores, six files run at once, beside
+      // one file of another process of `npm run test:all`. With five, a sixth of the time no core worked.
+      maxWorkers: 6,
       sequence: { sequencer: SlowFirst },
       projects: [
         {

@@ -1,12 +1,14 @@
 /**
  * `npm run test:all`: every test, in two processes of vitest side by side. Black-box tests of both runtimes, and
- * some on a cluster, each with a stack of its own, and then tests of `bench/` run one file after the other and wait most of the
- * time; in one process, they would begin when all others have ended. They take almost as long as the other tests,
- * so that the same number of files runs all the time. `--check` is for `npm run check`: other checks come before
- * them, and take no time of their own. Their output follows the other output. Exits with 1 if a process fails.
+ * some on a cluster, each with a stack of its own, and then tests of `bench/` run one file after the other and
+ * wait most of the time; in one process, they would begin when all others have ended. They take almost as long as
+ * the other tests, so that the same number of files runs all the time. `--check` is for `npm run check`: other
+ * checks run beside them with a low priority, on a core that no test uses. Their output follows the other output.
+ * Exits with 1 if a process fails.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { setPriority } from 'node:os'
 import { ROOT } from './start/settings.ts'
 
 const VITEST = 'node_modules/vitest/vitest.mjs'
@@ -14,18 +16,32 @@ const PARTS = ['parts', 'heap']
 const ONE_BY_ONE = [['blackbox'], ['blackbox-node'], ['blackbox-cluster'], ['bench']]
 /** Scripts of `package.json`. Without the check of the package, which replaces `dist` while tests use it. */
 const CHECKS = process.argv.includes('--check') ? ['lint', 'check:size'] : []
+/** The priority of checks: a tenth of the share of a core that a test gets. */
+const LOW_PRIORITY = 10
 
 interface Ended {
   readonly failed: boolean
   readonly output: string
 }
 
-/** Runs a program. Its output is shown as it comes, or returned. */
-async function run(program: string, args: readonly string[], shows = false): Promise<Ended> {
+interface How {
+  /** Shows the output as it comes. Default: it is returned. */
+  readonly shows?: boolean
+  readonly priority?: number
+}
+
+/** Runs a program. */
+async function run(
+  program: string,
+  args: readonly string[],
+  { shows = false, priority = 0 }: How = {},
+): Promise<Ended> {
   const child = spawn(program, args, {
     cwd: ROOT,
     stdio: ['ignore', shows ? 'inherit' : 'pipe', shows ? 'inherit' : 'pipe'],
   })
+  // Its own processes begin with the same.
+  if (priority > 0 && child.pid !== undefined) setPriority(child.pid, priority)
   let output = ''
   for (const stream of [child.stdout, child.stderr])
     stream?.setEncoding('utf8').on('data', (text: string) => {
@@ -35,18 +51,28 @@ async function run(program: string, args: readonly string[], shows = false): Pro
   return { failed: code !== 0, output }
 }
 
-const test = (projects: readonly string[], shows?: boolean): Promise<Ended> => {
+const test = (projects: readonly string[], how?: How): Promise<Ended> => {
   const names = projects.flatMap((name) => ['--project', name])
-  return run(process.execPath, [VITEST, 'run', ...names], shows)
+  return run(process.execPath, [VITEST, 'run', ...names], how)
 }
 
-async function runOneByOne(): Promise<readonly Ended[]> {
+const check = (script: string): Promise<Ended> =>
+  run('npm', ['run', script], { priority: LOW_PRIORITY })
+
+/** Does one thing after the other. */
+async function inOrder<Item>(
+  items: readonly Item[],
+  act: (item: Item) => Promise<Ended>,
+): Promise<readonly Ended[]> {
   const ended: Ended[] = []
-  for (const script of CHECKS) ended.push(await run('npm', ['run', script]))
-  for (const projects of ONE_BY_ONE) ended.push(await test(projects))
+  for (const item of items) ended.push(await act(item))
   return ended
 }
 
-const [parts, others] = await Promise.all([test(PARTS, true), runOneByOne()])
-for (const { output } of others) process.stdout.write(output)
-if ([parts, ...others].some(({ failed }) => failed)) process.exitCode = 1
+const [parts, checks, others] = await Promise.all([
+  test(PARTS, { shows: true }),
+  inOrder(CHECKS, check),
+  inOrder(ONE_BY_ONE, (projects) => test(projects)),
+])
+for (const { output } of [...checks, ...others]) process.stdout.write(output)
+if ([parts, ...checks, ...others].some(({ failed }) => failed)) process.exitCode = 1

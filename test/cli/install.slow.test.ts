@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { builtPackage } from '../dev/start/build.ts'
 import { type Checkout, makeCheckout } from '../dev/start/checkout.ts'
+import { IS_LONG } from '../harness/long.ts'
 
 const BUNDLE = 'dist/portcullis.mjs'
 /** Another Node of this machine than that of the tests. */
@@ -21,8 +23,7 @@ describe('the installed command line', () => {
     checkout = await makeCheckout()
     folder = await mkdtemp(join(tmpdir(), 'portcullis-install-'))
     offline = { npm_config_cache: join(folder, 'cache'), npm_config_offline: 'true' }
-    const { code, stderr } = await checkout.run(['npm', 'run', '-s', 'prepare']).ended
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    await cp(await builtPackage(), join(checkout.path, 'dist'), { recursive: true })
   })
 
   afterAll(async () => {
@@ -56,7 +57,8 @@ describe('the installed command line', () => {
     expect(JSON.parse(diagnosis.stdout).findings[0].seen).toContain('is missing')
   })
 
-  test('runs by its name in a checkout', async () => {
+  // In each run, test/docs/commands-first.slow.test.ts runs a command of the guides so.
+  test.runIf(IS_LONG)('runs by its name in a checkout', async () => {
     const { code, stdout } = await checkout.run(['npx', 'portcullis', '--help'], offline).ended
     expect(code).toBe(0)
     expect(stdout).toContain('Usage: portcullis')
