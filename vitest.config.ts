@@ -62,6 +62,7 @@ const LONG = [
   'test/guard/frameworks.slow.test.ts',
   'test/isolate/bursts.slow.test.ts',
   'test/runtimes/node/transport-fuzz.slow.test.ts',
+  'test/runtimes/table.slow.test.ts',
   'test/package/consumers.slow.test.ts',
 ]
 

@@ -35,11 +35,15 @@ export async function serveRedis(options: ServeRedisOptions): Promise<never> {
     const rest = await startRedisRest({ redisUrl: env.REDIS_URL || undefined, port, token })
     shutdown.defer(rest.close)
     const output = createOutput(json)
+    // A URL that the caller named may contain a password.
+    const own = env.REDIS_URL ? undefined : rest.redisUrl
     output.remark(`Redis: ${rest.description}`)
     output.result(
-      { url: rest.url, token },
+      { url: rest.url, token, ...(own && { redisUrl: own }) },
       `UPSTASH_REDIS_REST_URL=${rest.url}\nUPSTASH_REDIS_REST_TOKEN=${token}`,
     )
+    if (own !== undefined)
+      output.remark(`For redis() of portcullis/redis, and a gateway on Node: REDIS_URL=${own}`)
     throw new Error(`the local Redis ended, and its data is lost (${await rest.died}); start again`)
   } catch (error) {
     if (!shutdown.signal.aborted) {

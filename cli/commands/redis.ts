@@ -13,8 +13,8 @@ interface RedisOptions {
 
 const HELP = `
 Runs a Redis and, on 127.0.0.1 only, a server with the REST API of Upstash over it. Needs neither wrangler
-nor a project. Prints two lines for .env when it is ready; progress goes to stderr. With --json, stdout gets
-one object with the URL and the token. Ctrl-C stops both. A Redis that the command started
+nor a project. Prints two lines for .env when it is ready; progress goes to stderr, with REDIS_URL for an app over
+sockets and for a gateway on Node. With --json, stdout gets one object with the URLs and the token. Ctrl-C stops both. A Redis that the command started
 then loses its data.
 
 The command uses the Redis at REDIS_URL. Without this variable it starts redis-server from the PATH, or

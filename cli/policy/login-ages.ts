@@ -17,7 +17,8 @@ export function sendersOfAuthTime({ ISSUERS, ISSUER_CLIENTS }: NodeJS.ProcessEnv
 
 type Entry = Readonly<Record<string, unknown>>
 
-function entriesIn(text: string | undefined): readonly Entry[] {
+/** Returns the entries of `ISSUERS` or `ISSUER_CLIENTS`. Other checks report a text without entries. */
+export function entriesIn(text: string | undefined): readonly Entry[] {
   try {
     const entries: unknown = JSON.parse(text ?? '')
     return Array.isArray(entries) ? entries.filter((one) => typeof one === 'object' && one) : []

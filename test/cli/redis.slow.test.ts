@@ -13,6 +13,8 @@ const TOKEN = 'token-for-tests'
 const READY =
   /^UPSTASH_REDIS_REST_URL=(http:\/\/127\.0\.0\.1:\d+)\nUPSTASH_REDIS_REST_TOKEN=([\w-]+)\n$/
 
+const REDIS_URL = /^redis:\/\/127\.0\.0\.1:\d+$/
+
 let folder: string
 
 beforeAll(async () => {
@@ -64,6 +66,15 @@ test('serves SET and GET to callers with the printed token, and refuses others',
   expect((await fetch(`${url}/get/a`)).status).toBe(401)
 })
 
+test('says which REDIS_URL an app over sockets uses, unless the caller named a Redis', async () => {
+  const { stderr } = await start().printed(/REDIS_URL=\S+\n/)
+  expect(/REDIS_URL=(\S+)/.exec(stderr)?.[1]).toMatch(REDIS_URL)
+  const redis = await startRedis()
+  onTestFinished(redis.close)
+  const named = start(['--json'], { env: { REDIS_URL: redis.url } })
+  expect((await named.printed(/\n$/)).stdout).not.toContain('redisUrl')
+})
+
 test('generates another token each time', async () => {
   const [one, other] = await Promise.all([ready(start()), ready(start())])
   expect(one.token).toMatch(/^[\w-]{32}$/)
@@ -75,8 +86,9 @@ test('prints one object in one line with --json, with the token of the environme
   const { stdout, stderr } = await command.printed(/\n$/)
   expect(stderr).toBe('')
   expect(stdout).toMatch(/^[^\n]+\n$/)
-  const { url, token } = JSON.parse(stdout)
+  const { url, token, redisUrl } = JSON.parse(stdout)
   expect(token).toBe(TOKEN)
+  expect(redisUrl).toMatch(REDIS_URL)
   expect((await call(url, TOKEN, ['PING'])).status).toBe(200)
 })
 

@@ -78,7 +78,9 @@ export async function startFrameworkApp(
   if (recipe.inRoutes !== undefined)
     for (const file of await readdir(path, { recursive: true }))
       if (basename(file) === 'route.ts') await appendFile(join(path, file), recipe.inRoutes)
-  const PATH = `${join(ROOT, 'node_modules/node/bin')}:${process.env.PATH}`
+  // Node of the recipe, if it names one.
+  const folders = [join(path, 'node_modules/node/bin'), join(ROOT, 'node_modules/node/bin')]
+  const PATH = [...folders, process.env.PATH].join(':')
   const run = async (command: readonly [string, ...string[]]) => {
     const { code, stdout, stderr } = await runIn(path, command, { ...NPM_SETTINGS, PATH }).ended
     if (code !== 0) throw new Error(`${name}: ${command.join(' ')}: ${stdout}${stderr}`)

@@ -67,6 +67,14 @@ const FRAMEWORKS: Readonly<Record<string, Framework>> = {
     ready: LISTENING,
     shows: ['express'],
   },
+  'Express 5, Node 22': {
+    name: 'express',
+    variant: '-22',
+    instead: ['node@22'],
+    start: ['node', 'app.ts'],
+    ready: LISTENING,
+    shows: ['express', 'node'],
+  },
   Fastify: { name: 'fastify', start: ['node', 'app.ts'], ready: LISTENING, shows: ['fastify'] },
   Nest: {
     name: 'nest',

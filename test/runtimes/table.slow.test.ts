@@ -1,6 +1,6 @@
 /** The same probes of a guarded app on each runtime that `docs/runtimes.md` names as tested. */
 import { spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { EdgeVM } from '@edge-runtime/vm'
@@ -9,8 +9,11 @@ import { handle as handleLambda, type LambdaContext } from 'hono/aws-lambda'
 import { handle as handleEdge } from 'hono/lambda-edge'
 import { handle as handleNetlify } from 'hono/netlify'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { type Command, runIn } from '../dev/start/checkout.ts'
+import { descendantsOf } from '../dev/start/processes.ts'
 import { createKey, ISSUER, mint, type TestKey } from '../harness/issuer.ts'
-import { ROOT } from '../harness/process.ts'
+import { IS_LONG } from '../harness/long.ts'
+import { freePort, ROOT } from '../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { cloudFrontEvent, lambdaEvent } from '../hono/events.ts'
 import { app } from './guarded-app.ts'
@@ -33,7 +36,7 @@ interface Started {
   readonly send: Send
   /** The address that the guard must see. */
   readonly address: string
-  stop?(): void
+  stop?(): void | Promise<void>
 }
 
 let redis: TestRedis
@@ -123,6 +126,40 @@ async function startProcess(
 
 const PLATFORM_ADDRESS = '192.0.2.7'
 
+/** Starts `wrangler pages dev` with the app as a function for all paths. */
+async function startPages(): Promise<Started> {
+  const project = join(folder, 'pages')
+  mkdirSync(join(project, 'functions'), { recursive: true })
+  mkdirSync(join(project, 'public'))
+  cpSync(await bundle('over-pages.ts', 'esm'), join(project, 'functions/[[path]].js'))
+  const variables = Object.entries(env).map(([name, value]) => `${name}='${value}'`)
+  writeFileSync(join(project, '.dev.vars'), variables.join('\n'))
+  const [port, inspectorPort] = [await freePort(), await freePort()]
+  const command: Command = runIn(
+    project,
+    [
+      ...([join(ROOT, 'node_modules/.bin/wrangler'), 'pages', 'dev', 'public'] as const),
+      ...['--ip', '127.0.0.1', '--port', String(port), '--inspector-port', String(inspectorPort)],
+      ...['--compatibility-date', '2026-11-17'],
+    ],
+    { HOME: folder, PATH: process.env.PATH ?? '', CI: 'true' },
+  )
+  await command.printed(/Ready on/)
+  return {
+    address: PLATFORM_ADDRESS,
+    send: async (path, sent = {}) => {
+      // Cloudflare overwrites this header; the server on this machine does not.
+      const headers = { ...sent.headers, 'CF-Connecting-IP': PLATFORM_ADDRESS }
+      return answerOf(await fetch(`http://127.0.0.1:${port}${path}`, { ...sent, headers }))
+    },
+    async stop() {
+      for (const pid of descendantsOf(command.pid)) process.kill(pid, 'SIGTERM')
+      command.child.kill('SIGTERM')
+      await command.ended
+    },
+  }
+}
+
 const RUNTIMES: Readonly<Record<string, () => Promise<Started>>> = {
   Bun: () => startProcess('bun', ['run']),
   Deno: () => startProcess('deno', ['run', '--allow-net', '--allow-env']),
@@ -173,6 +210,7 @@ const RUNTIMES: Readonly<Record<string, () => Promise<Started>>> = {
         }),
       ),
   }),
+  ...(IS_LONG && { 'Cloudflare Pages': startPages }),
   'Vercel Edge': async () => {
     const code = readFileSync(await bundle('guarded-app.ts', 'iife'), 'utf8')
     const variables = { ...env, VERCEL: '1', VERCEL_REGION: 'fra1' }

@@ -48,7 +48,13 @@ const policyWith = (changes: Partial<Definition>) =>
 const AUDIENCE = 'https://orders.example.com'
 const withOrigins = { origins: origins({ orders: { url: 'https://orders.internal' } }) }
 const VARIABLES = {
-  ISSUERS: JSON.stringify([{ issuer: 'https://idp.example.com', audience: ['x', AUDIENCE] }]),
+  ISSUERS: JSON.stringify([
+    {
+      issuer: 'https://idp.example.com',
+      audience: ['x', AUDIENCE],
+      rolesMap: { Everyone: ['reader'], 'team-*': '*' },
+    },
+  ]),
 }
 
 const withName = (name: z.ZodType) => ({
@@ -187,6 +193,11 @@ const CASES: Readonly<
     bad: { ...withOrigins, routes: [WRITE, { ...READ, audience: 'https://orders.exampel.com' }] },
     good: { ...withOrigins, routes: [WRITE, { ...READ, audience: AUDIENCE }] },
     path: ['routes', 1, 'audience'],
+  },
+  'unknown-mapped-role': {
+    bad: { roles: { readers: ['orders:*'] } },
+    good: { roles: { reader: ['orders:*'] } },
+    path: ['roles'],
   },
   'login-age': {
     bad: {

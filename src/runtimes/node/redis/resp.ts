@@ -138,7 +138,7 @@ function connectServer(
         return []
       } catch (cause) {
         const mistake = findMistake(cause)
-        if (mistake === undefined) return []
+        if (mistake === undefined) return [unanswered(cause)]
         throw new Misconfigured('The environment', [redisMistake(mistake)])
       }
     },
@@ -152,6 +152,10 @@ function connectServer(
     },
   }
 }
+
+/** A gateway that starts before its Redis is no mistake, and serves once the Redis answers. */
+const unanswered = (cause: unknown): string =>
+  `REDIS_URL: the Redis does not answer (${classifyFault(cause)}); requests that need it are refused with 503 until it does`
 
 const sendThrough = (socket: RespSocket): SendCall =>
   through((commands, deadline, { over }) => socket.send(commands, deadline, over))
