@@ -3,7 +3,7 @@
  * predecessor, so a changed, removed or moved event is detected. Pure: no I/O, no clock.
  */
 import { CompactSign } from 'jose'
-import { activeKey, importSigningKey, type SigningJwk } from '../access/tokens/signing-keys.ts'
+import { activeSigningKey, type KeyUse, type SigningJwk } from '../access/tokens/signing-keys.ts'
 import { canonicalJson } from './chain-row.ts'
 
 /** A place in a chain: the number of a row, from 1, and the row's hash. */
@@ -52,16 +52,17 @@ export type CheckpointSealer = (
   nowMs: number,
 ) => Promise<Checkpoint>
 
+const AUDIT_KEYS: KeyUse = { variable: 'AUDIT_SIGNING_KEYS', dependency: 'audit_log' }
+
 /**
- * Creates a function that signs a checkpoint with the key that is active at its time. Without a key
- * the checkpoint is unsigned. Rejects with `Misconfigured` if a key is not valid.
+ * Creates a function that signs a checkpoint with the key that is active at its time. Without keys
+ * the checkpoint is unsigned. Rejects with `Unavailable`, and logs the variable, if no key signs at this time.
  */
 export function createCheckpointSealer(keys: readonly SigningJwk[]): CheckpointSealer {
   return async function sealCheckpoint(kind, { seq, hash }, nowMs) {
     const statement = { partition: PARTITION, seq, kind, hash, time_ms: nowMs }
-    const jwk = activeKey(keys, nowMs)
-    if (jwk === undefined) return { ...statement, signature: null }
-    const { kid, alg, privateKey } = await importSigningKey(jwk, 'AUDIT_SIGNING_KEYS')
+    if (keys.length === 0) return { ...statement, signature: null }
+    const { kid, alg, privateKey } = await activeSigningKey(keys, nowMs, AUDIT_KEYS)
     const signature = await new CompactSign(new TextEncoder().encode(canonicalJson(statement)))
       .setProtectedHeader({ alg, kid, typ: CHECKPOINT_TYPE })
       .sign(privateKey)
