@@ -157,7 +157,9 @@ export const proxy = ({
       : stream.during(sending, timeoutMs, cancelBody))
     if (received.status === 101) return upgrades.accept(received, stream)
     const response =
-      stream === undefined ? received : watchAnswer(received, stream, request.method, watchResponse)
+      stream === undefined
+        ? received
+        : await watchAnswer(received, stream, request.method, watchResponse)
     const fields = fieldsOf(response.headers)
     sanitizeResponse(fields, response.status)
     if (locate !== undefined) publishLocations(fields, locate, publicOrigin)

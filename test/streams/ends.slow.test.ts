@@ -12,6 +12,7 @@ import {
   type StreamGateway,
   startStreamGateway,
 } from './gateway.ts'
+import { HALF } from './origin.ts'
 import { MAX_FAILURES } from './policy.ts'
 
 /** `recheckSeconds` of the routes. */
@@ -79,6 +80,28 @@ describe.each(RUNTIMES)('on %s [S79]', (runtime) => {
     for (let count = 0; count < 5; count++)
       (await gateway.open('/files/short', token, { headers: { Connection: 'close' } })).leave()
     expect(gateway.redis.decisions() - before).toBe(5)
+  })
+
+  test('a short body of known length arrives whole, however the origin sends it', async () => {
+    const token = await gateway.token()
+    const get = async (path: string) =>
+      fetch(gateway.url + path, { headers: { authorization: `Bearer ${token}` } })
+    for (const path of ['/files/halves', '/finish/halves']) {
+      const response = await get(path)
+      expect(response.headers.get('content-length')).toBe(String(2 * HALF.length))
+      expect(await response.text()).toBe(HALF + HALF)
+    }
+    const zipped = await get('/files/zipped')
+    expect(zipped.headers.get('content-encoding')).toBe('gzip')
+    expect(await zipped.text()).toBe(HALF)
+  })
+
+  test('a short body that the origin breaks off does not look complete', async () => {
+    const broken = await gateway.open('/files/broken', await gateway.token())
+    await broken.ended
+    expect(broken.text()).toMatch(/^HTTP\/1\.1 200 /)
+    expect(broken.text()).toContain(HALF)
+    expect(isComplete(broken.text())).toBe(false)
   })
 
   test('every stream of a token ends when it expires, and what is cut does not look complete', async () => {

@@ -1,12 +1,16 @@
 /** An origin whose responses stay open, and that counts them. */
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import { WebSocketServer } from 'ws'
 import { KEEP_ALIVE_MS } from '../harness/http-server.ts'
 
 const PAUSE_MS = 50
 /** Bytes of each part of a download. */
 const PART = 'x'.repeat(1_000)
+/** A short body, and the time between its halves: longer than any header waits for its body. */
+export const HALF = 'half of it'
+const HALF_PAUSE_MS = 200
 /** Parts of a download that finishes within seconds, and of one that outlives a test. */
 const PARTS = 50
 const MANY_PARTS = 1_000
@@ -54,7 +58,24 @@ export async function startStreamOrigin() {
     else if (url.endsWith('/chunks')) repeat(response.writeHead(200), PART, parts)
     else if (url.endsWith('/stalled')) response.writeHead(200, whole).write(PART)
     else if (url.endsWith('/short')) response.end('short')
-    else {
+    else if (url.endsWith('/halves')) {
+      // Nothing, or one half, has arrived when the gateway begins its response.
+      const halves = url.startsWith('/finish/') ? [HALF, HALF] : [HALF]
+      response.writeHead(200, { 'Content-Length': 2 * HALF.length }).flushHeaders()
+      if (halves.length === 1) response.write(HALF)
+      setTimeout(() => {
+        for (const half of halves) response.write(half)
+        response.end()
+      }, HALF_PAUSE_MS)
+    } else if (url.endsWith('/broken')) {
+      response.writeHead(200, { 'Content-Length': 2 * HALF.length }).write(HALF)
+      setTimeout(() => response.destroy(), HALF_PAUSE_MS)
+    } else if (url.endsWith('/zipped')) {
+      const zipped = gzipSync(HALF)
+      response
+        .writeHead(200, { 'Content-Encoding': 'gzip', 'Content-Length': zipped.length })
+        .end(zipped)
+    } else {
       // Of many streams, the measured process must not be busy with their events.
       const pauseMs = url.startsWith('/two/') ? 2_000 : PAUSE_MS
       response.writeHead(200, { 'Content-Type': 'text/event-stream' })
