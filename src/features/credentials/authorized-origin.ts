@@ -55,7 +55,8 @@ export function authorizedOrigin({
       for (let isFirst = true; ; isFirst = false) {
         const authorized = await credential.apply({ ...request, timeoutMs: endMs - now() })
         const timeoutMs = Math.max(endMs - now(), 1)
-        const response = await origin.send({ ...authorized, timeoutMs })
+        // `clean` changes its headers.
+        const response = await origin.send({ ...authorized, timeoutMs, immutable: false })
         if (response.status !== UNAUTHORIZED || concernsCaller) {
           if (response.status !== 101) credential.clean?.(response)
           return response
