@@ -1,10 +1,18 @@
 /** `portcullis redis import`: gateways on a cluster decide as those on the standalone Redis did. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { importRedis } from '../../cli/import-redis.ts'
+import { createRevocations } from '../../src/access/revocation/redis/revocations.ts'
+import { createReferenceStore } from '../../src/access/tokens/redis/references.ts'
+import { credentialHash, principalOfRecord } from '../../src/access/tokens/reference.ts'
 import { authorizationServer } from '../../src/features/authorization-server/index.ts'
 import { operators } from '../../src/features/operators/index.ts'
 import { plans } from '../../src/features/plans/index.ts'
+import type { Login } from '../../src/features/sign-in/provider.ts'
+import { createSessionStore } from '../../src/features/sign-in/redis/session-store.ts'
+import { createSeal } from '../../src/features/sign-in/seal.ts'
+import { createSessions } from '../../src/features/sign-in/sessions.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
+import type { RedisConnection } from '../../src/redis/connection.ts'
 import { tagSlot } from '../../src/redis/lanes.ts'
 import { importKeys } from '../../src/runtimes/node/redis/import/import-keys.ts'
 import { connectResp } from '../../src/runtimes/node/redis/resp.ts'
@@ -37,6 +45,17 @@ const policy = definePolicy({
     { method: 'GET', path: '/planned', permission: 'orders:read', limits: ['plan'] },
   ],
 })
+
+const IDP = 'https://login.example.com'
+const LOGIN: Login = {
+  principal: {
+    ...{ issuer: IDP, tokenIssuer: IDP, subject: 'anne', client: 'gateway', tenant: undefined },
+    ...{ session: undefined, roles: [], scopes: [], tokenId: undefined, tokenIdHash: undefined },
+    ...{ confirmation: undefined, issuedAtSeconds: 0, expiresAtSeconds: 0 },
+  },
+  ...{ tokens: { idToken: 'x.y.z' }, refreshAtSeconds: undefined, providerSubject: 'anne' },
+  ...{ providerSession: undefined, facts: {} },
+}
 
 describe.skipIf(!hasRedisServer)('after an import', () => {
   let cluster: TestCluster
@@ -110,6 +129,21 @@ describe.skipIf(!hasRedisServer)('after an import', () => {
     const node = await cluster.ownerOf(tagSlot('c'))
     if (node === undefined) throw new Error('no master has the control lane')
     return node.direct
+  }
+
+  /** Returns the master with a key: of the control lane, or of the only other lane that has it. */
+  async function placeOf(name: string) {
+    const control = await controlNode()
+    if ((await control.exists(CONTROL + name)) === 1)
+      return { direct: control, key: CONTROL + name }
+    const found = await Promise.all(
+      cluster.masters.map(async ({ direct }) =>
+        (await direct.keys(`pc:{*}:${name}`)).map((key) => ({ direct, key })),
+      ),
+    )
+    const [place, ...more] = found.flat()
+    if (place === undefined || more.length > 0) throw new Error(`${name}: ${more.length}`)
+    return place
   }
 
   test('gateways on the cluster refuse, admit and count as those on the standalone', async () => {
@@ -204,10 +238,15 @@ describe.skipIf(!hasRedisServer)('after an import', () => {
       /^pc:(cutoff|revoked|ban|api-key|reference|refresh|revocation|client|plan):/.test(name),
     )
     expect(names.length).toBeGreaterThan(20)
+    const inLanes: string[] = []
     for (const name of names) {
-      const [life, copied] = [await source.pttl(name), await control.pttl(CONTROL + name.slice(3))]
+      const place = await placeOf(name.slice(3))
+      const [life, copied] = [await source.pttl(name), await place.direct.pttl(place.key)]
       expect(Math.abs(life - copied), name).toBeLessThan(1_000)
+      if (!place.key.startsWith(CONTROL)) inLanes.push(name)
     }
+    // The opaque token and the refresh family of the user. The control lane decides about API keys.
+    expect(inLanes.map((name) => name.split(':')[1]).sort()).toEqual(['reference', 'refresh'])
     for (const name of await control.keys(`${CONTROL}holders:*`))
       expect(name).toContain(`holders:${CONTROL}`)
 
@@ -284,6 +323,44 @@ describe.skipIf(!hasRedisServer)('after an import', () => {
       })
       const ended = await importKeys({ ...options, isFinal: true, source: changing })
       expect(ended).toEqual({ outcome: 'refused', why: 'ended' })
+    } finally {
+      close()
+    }
+  })
+
+  test('a browser session is in the lane of its user, stays signed in, and ends with a logout before the last pass', async () => {
+    const { source, options, close } = connected('s:')
+    const { cluster: target } = options
+    const now = () => Date.now()
+    const sessionsOf = (redis: RedisConnection) =>
+      createSessions({
+        ...{ store: createSessionStore(redis, now), revocations: createRevocations(redis, now) },
+        terms: { idleSeconds: 800, absoluteSeconds: 2_000, maxSessions: 3, roles: [] },
+        ...{ audience: 'https://gateway.example', now },
+      })
+    const provider = { seal: createSeal('secret') }
+    const findOn = async (reference: string) => {
+      const record = await createReferenceStore(target).find(await credentialHash(reference))
+      return record && principalOfRecord(record)
+    }
+    try {
+      const opened: string[] = []
+      for (const _ of [1, 2]) opened.push(await sessionsOf(source).open(LOGIN, provider, 'Browser'))
+      const [kept = '', left = ''] = opened
+      expect(await importKeys(options)).toMatchObject({ outcome: 'done' })
+      const names = (await controlNode()).keys('s:{c}:*session*')
+      expect(await names).toEqual([])
+      const user = await findOn(kept)
+      if (user === undefined) throw new Error('signed out')
+      expect(await sessionsOf(target).list(user)).toHaveLength(2)
+      const other = await findOn(left)
+      const owner = { issuer: IDP, providerSubject: 'anne' }
+      await sessionsOf(source).end(other?.tokenId ?? '', owner)
+      expect(await importKeys({ ...options, isFinal: true })).toMatchObject({ outcome: 'done' })
+      expect(await findOn(left)).toBeUndefined()
+      expect(await sessionsOf(target).list(user)).toHaveLength(1)
+      const renewed = (await sessionsOf(target).renew(kept, user)) ?? ''
+      expect(await findOn(renewed)).toMatchObject({ subject: 'anne' })
     } finally {
       close()
     }

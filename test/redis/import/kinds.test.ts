@@ -11,7 +11,7 @@ import { placesOf } from '../../../src/runtimes/node/redis/import/places.ts'
 const TENANT = 'acme'
 const FEATURE = 'my-feature'
 /** Functions of the module that return no names. */
-const OTHERS = ['endsKey']
+const OTHERS = ['endsKey', 'renamed']
 
 /** Returns every name of a module's function. */
 function namesOf(named: unknown): readonly string[] {
@@ -68,10 +68,10 @@ describe('a key is copied', () => {
   const issuer = encodeURIComponent('https://issuer.test')
   const long = 'x'.repeat(200)
 
-  function copiesOf(name: string, keySubject?: string) {
+  function copiesOf(name: string, keySubject?: string, subject?: string) {
     const kind = kindOf(name)
     if (kind === undefined) throw new Error(`${name} has no kind`)
-    return placesOf(cluster, { kind, name, prefix: 'pc:', keySubject })
+    return placesOf(cluster, { kind, name, prefix: 'pc:', keySubject, subject })
   }
   const namesIn = (name: string, keySubject?: string) =>
     copiesOf(name, keySubject)?.copies.map(({ key }) => key)
@@ -106,6 +106,38 @@ describe('a key is copied', () => {
 
   test('a used proof to every lane, because its subject is not known', () => {
     expect(namesIn('dpop:hash')).toHaveLength(17)
+  })
+
+  test.each(['reference:hash', 'session:id', 'refresh:hash', 'code:hash'])(
+    '%s: a credential to the lane of its subject, with a note in the lane of its hash',
+    (name) => {
+      const [, rest = ''] = name.split(':')
+      const home = laneOf(rest === 'id' ? secretDigest(rest) : rest)
+      const subject = ['anne', 'bert', 'carl'].find((each) => laneOf(each) !== home) ?? ''
+      const key = copiesOf(name, undefined, subject)
+      expect(key?.copies.map(({ key }) => key)).toEqual([laneOf(subject) + name])
+      const { note } = key ?? {}
+      expect(note?.key).toBe(`${home}moved:${rest === 'id' ? secretDigest(rest) : rest}`)
+      expect(cluster.lanes.all[note?.place ?? -1]?.keys.prefix).toBe(laneOf(subject))
+      // That of an API key, or an unreadable one.
+      expect(namesIn(name)).toEqual([control + name])
+    },
+  )
+
+  test('the lists of a user to its lane, and to the control lane if the user is only known as a hash', async () => {
+    for (const name of [`user-sessions:${issuer}:anne`, `consents:${issuer}:acme:anne`])
+      expect(namesIn(name)).toEqual([laneOf('anne') + name])
+    const sessions = `consent-sessions:${issuer}:anne:hash-of-the-client`
+    expect(namesIn(sessions)).toEqual([laneOf('anne') + sessions])
+    const hashed = `user-sessions:${issuer}:${await keyPart(long)}`
+    expect(namesIn(hashed)).toEqual([control + hashed])
+  })
+
+  test('what has no subject yet to the lane of its hash, and a single use to the control lane too', () => {
+    for (const name of ['sign-in:hash', 'hand-over:hash', 'authorization-request:hash'])
+      expect(namesIn(name)).toEqual([laneOf('hash') + name])
+    for (const name of ['logout-token:hash', 'client-assertion:hash'])
+      expect(namesIn(name)).toEqual([laneOf('hash') + name, control + name])
   })
 
   test('owners with the new name of the key that they own', () => {

@@ -2,10 +2,11 @@
 import { writeFacts } from '../../../../access/revocation/redis/facts.ts'
 import { acknowledged } from '../../../../redis/acknowledged.ts'
 import type { RedisCommand, RedisConnection } from '../../../../redis/connection.ts'
-import { clusterKeys, recordKeys } from '../../../../redis/keys.ts'
+import { clusterKeys } from '../../../../redis/keys.ts'
 import { readList, readResult, readText, sendCommand } from '../../../../redis/reply.ts'
 import { type Kind, kindOf } from './kinds.ts'
-import { apiKeyOf, type Cluster, type ImportedKey, placesOf } from './places.ts'
+import { apiKeyOf, type Cluster, type ImportedKey, placesOf, placesOfGone } from './places.ts'
+import { type FoundKey, subjectsOfApiKeys, subjectsOfCredentials } from './subjects.ts'
 import { eachNames } from './target.ts'
 import { areEqual, joined, readValues, type Stored, writeCommands } from './values.ts'
 
@@ -82,18 +83,21 @@ async function copyKeys(options: PassOptions, pass: Pass, names: readonly string
     if (kind === undefined) pass.unknown += 1
     else if (isCopied(options, pass, kind)) found.push({ name, kind })
   }
-  const subjects = await subjectsOfApiKeys(source, found)
-  const keys = found.flatMap(({ kind, name }) => {
-    const keySubject = subjects.get(apiKeyOf(kind, name) ?? '')
-    return placesOf(cluster, { kind, name, prefix, keySubject }) ?? []
-  })
   const values = await readValues(
     source,
-    keys.map(({ name }) => prefix + name),
+    found.map(({ name }) => prefix + name),
   )
-  const present = keys.flatMap((key, at) => {
+  const stored = found.flatMap(({ kind, name }, at): readonly FoundKey[] => {
     const value = values[at]
-    return value === undefined ? [] : [{ key, value }]
+    return value === undefined ? [] : [{ kind, name, value }]
+  })
+  const apiKeys = await subjectsOfApiKeys(source, stored)
+  const subjects = await subjectsOfCredentials(source, stored)
+  const present = stored.flatMap(({ kind, name, value }) => {
+    const keySubject = apiKeys.get(apiKeyOf(kind, name) ?? '')
+    const subject = subjects.get(name)
+    const key = placesOf(cluster, { kind, name, prefix, keySubject, subject })
+    return key === undefined ? [] : [{ key, value }]
   })
   const before = await valuesOnCluster(present.map(({ key }) => key))
   const changes = present.flatMap(({ key, value }): readonly Change[] => {
@@ -121,37 +125,6 @@ function isCopied({ isFinal }: PassOptions, pass: Pass, { name, rule }: Kind): b
   if (rule.at !== 'end' || isFinal) return true
   pass.left += 1
   return false
-}
-
-/** A window by API key is in the lane of the subject of the key. */
-async function subjectsOfApiKeys(
-  source: RedisConnection,
-  found: readonly { readonly kind: Kind; readonly name: string }[],
-): Promise<ReadonlyMap<string, string>> {
-  const ids = [...new Set(found.flatMap(({ kind, name }) => apiKeyOf(kind, name) ?? []))]
-  if (ids.length === 0) return new Map()
-  const { prefix } = recordKeys(source.keys).apiKeyRecords
-  const texts = readList(
-    await sendCommand(source, ['MGET', ...ids.map((id) => prefix + id)]),
-    ids.length,
-  )
-  return new Map(
-    ids.flatMap((id, at): [string, string][] => {
-      const subject = subjectIn(texts[at])
-      return subject === undefined ? [] : [[id, subject]]
-    }),
-  )
-}
-
-function subjectIn(text: unknown): string | undefined {
-  try {
-    const record: unknown = JSON.parse(readText(text))
-    if (typeof record !== 'object' || record === null || !('subject' in record)) return undefined
-    return typeof record.subject === 'string' ? record.subject : undefined
-  } catch {
-    // Absent or unreadable: the windows of the key are copied to all lanes.
-    return undefined
-  }
 }
 
 /** Returns what the first copy of each key has on the cluster. */
@@ -204,6 +177,7 @@ async function write(
     await writeFacts(cluster, part.map(factOf(cluster)), now, (control) => send(control, commands))
   }
   const others = changes.filter(({ key }) => key.to !== 'fact')
+  await writeNotes(others)
   // The first copy is compared by the next pass, so it is written last.
   await writeCopies(others, (copies) => copies.slice(1))
   await writeCopies(others, (copies) => copies.slice(0, 1))
@@ -230,6 +204,19 @@ async function writeCopies(
     for (const copy of choose(key.copies))
       add(byLane, copy.lane, ...writeCommands(copy.key, value, before))
   await Promise.all([...byLane].map(([lane, commands]) => send(acknowledged(lane), commands)))
+}
+
+/** Writes what leads to keys that are not in the lane of their hash. */
+async function writeNotes(changes: readonly Change[]): Promise<void> {
+  const byLane = new Map<RedisConnection, RedisCommand[]>()
+  for (const { key, value } of changes) {
+    const { note } = key
+    if (note === undefined) continue
+    const life = Math.max(1, Math.ceil(value.endsMs - performance.now()))
+    const end = Number.isFinite(life) ? ['PX', life] : []
+    add(byLane, note.lane, ['SET', note.key, note.place, ...end])
+  }
+  await Promise.all([...byLane].map(([lane, commands]) => send(lane, commands)))
 }
 
 /** Removes keys that an earlier pass has copied, and that the source does not have any more. */
@@ -263,7 +250,14 @@ async function removeGone({ source, cluster, now }: PassOptions, pass: Pass): Pr
     }
     const byLane = new Map<RedisConnection, RedisCommand[]>()
     for (const { to, copies } of keys)
-      if (to !== 'fact') for (const { lane, key } of copies) add(byLane, lane, ['DEL', key])
+      if (to !== 'fact' && to !== 'subject')
+        for (const { lane, key } of copies) add(byLane, lane, ['DEL', key])
+    for (const name of gone) {
+      const kind = kindOf(name)
+      if (kind === undefined || !('to' in kind.rule) || kind.rule.to !== 'subject') continue
+      for (const { lane, key } of await placesOfGone(cluster, kind, name))
+        add(byLane, lane, ['DEL', key])
+    }
     for (const [lane, commands] of byLane)
       pass.removed += ones(await send(acknowledged(lane), commands))
     await sendCommand(cluster, ['SREM', imported, ...gone])

@@ -22,9 +22,15 @@ import {
  * - `owners`: to the control lane. The name ends with the name of another key.
  * - `party`: to the lane of the party that a window counts.
  * - `tenant`: to the lane of a tenant.
+ * - `subject`: to the lane of the subject in the value.
+ * - `user`: to the lane of the subject in the name.
+ * - `hash`: to the lane of the hash in the name.
+ * - `use`: there, and to the control lane. Both record a single use; see `lanesOfUse`.
  * - `everywhere`: to the control lane and all others.
  */
-export type Place = 'control' | 'fact' | 'owners' | 'party' | 'tenant' | 'everywhere'
+export type Place =
+  | ('control' | 'fact' | 'owners' | 'party' | 'tenant')
+  | ('subject' | 'user' | 'hash' | 'use' | 'everywhere')
 
 export type Rule =
   | {
@@ -45,6 +51,10 @@ const CONTROL: Rule = { to: 'control' }
 const CONTROL_AT_END: Rule = { to: 'control', at: 'end' }
 const FACT: Rule = { to: 'fact' }
 const TENANT: Rule = { to: 'tenant' }
+const SUBJECT: Rule = { to: 'subject' }
+const USER: Rule = { to: 'user' }
+const HASH: Rule = { to: 'hash' }
+const USE: Rule = { to: 'use' }
 const OF_A_CLUSTER: Rule = { skip: 'only a cluster has it' }
 const OF_METRICS: Rule = { skip: 'counters begin again, as after a restart of Redis' }
 
@@ -98,7 +108,7 @@ const KINDS: readonly Kind[] = [
     automaticBans: CONTROL,
     // The name is a hash, so the lane of its subject is unknown. Without it, a proof could be replayed.
     proof: { to: 'everywhere', at: 'end' },
-    reference: CONTROL,
+    reference: SUBJECT,
     overflow: CONTROL_AT_END,
     overflowLost: CONTROL_AT_END,
     overflowLostEvent: CONTROL_AT_END,
@@ -135,26 +145,26 @@ const KINDS: readonly Kind[] = [
     client: CONTROL,
     clientFailures: CONTROL_AT_END,
     clientAddress: CONTROL,
-    clientAssertion: CONTROL_AT_END,
+    clientAssertion: { to: 'use', at: 'end' },
     clientExchanges: CONTROL_AT_END,
     tokenExchanges: CONTROL_AT_END,
-    refreshFamily: CONTROL,
+    refreshFamily: SUBJECT,
   }),
   ...kindsIn(codeKeys(NONE), {
-    code: CONTROL,
-    authorizationRequest: CONTROL,
-    consents: CONTROL,
-    consentSessions: CONTROL,
+    code: SUBJECT,
+    authorizationRequest: HASH,
+    consents: USER,
+    consentSessions: USER,
     registeredClient: CONTROL,
     oauthRequests: CONTROL_AT_END,
   }),
   ...kindsIn(signInKeys(NONE), {
-    signIn: CONTROL,
-    handOver: CONTROL,
-    session: CONTROL,
-    userSessions: CONTROL,
-    sessionRefresh: CONTROL,
-    logoutToken: CONTROL,
+    signIn: HASH,
+    handOver: HASH,
+    session: SUBJECT,
+    userSessions: USER,
+    sessionRefresh: { skip: 'a session only refreshes its tokens earlier' },
+    logoutToken: USE,
   }),
   ...kindsIn(signalKeys(NONE), {
     signalEvent: CONTROL,
