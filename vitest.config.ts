@@ -50,6 +50,7 @@ const LONG = [
   'test/bench/compare.test.ts',
   'test/bench/run.test.ts',
   'test/bench/simulate.test.ts',
+  'test/bench/record/run.test.ts',
   'test/bench/soak.test.ts',
   'test/cli/deploy/deploy.slow.test.ts',
   'test/cli/install.slow.test.ts',

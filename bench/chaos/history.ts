@@ -46,9 +46,11 @@ export interface FaultEvent {
   readonly untilMs: number
 }
 
-/** Redis was killed and restarted without its data. */
+/** Redis was killed and restarted without its data, or a replica without the last writes became the master. */
 export interface LossEvent {
   readonly kind: 'loss'
+  /** Only units of windows may be lost: revocations were answered after a replica had them. Default: all. */
+  readonly only?: 'windows'
   readonly fromMs: number
   readonly untilMs: number
 }

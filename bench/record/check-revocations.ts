@@ -59,7 +59,10 @@ export function checkRevocations(
 
   /** Reports whether data may have been lost between a revocation and the decision. */
   const mayBeForgotten = ({ invokeMs }: RevokeEvent, request: RequestEvent) =>
-    losses.some(({ fromMs, untilMs }) => invokeMs < untilMs && request.completeMs >= fromMs)
+    losses.some(
+      ({ only, fromMs, untilMs }) =>
+        only === undefined && invokeMs < untilMs && request.completeMs >= fromMs,
+    )
 
   for (const request of requests) {
     const revocation = done.get(request.token)

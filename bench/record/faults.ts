@@ -32,13 +32,34 @@ const LINK_FAULTS = {
 /** Faults of processes: pauses, kills, and restarts of Redis with or without its data. */
 const PROCESS_FAULTS = ['gateway-paused', 'gateway-killed', 'redis-killed', 'redis-lost'] as const
 
+/** Faults of the masters of a cluster, and of the network between them and gateways. */
+const CLUSTER_FAULTS = [
+  'master-killed',
+  'master-paused',
+  'master-isolated',
+  'master-unreachable',
+  'slot-moved',
+] as const
+
+export type ClusterFault = (typeof CLUSTER_FAULTS)[number]
 export type LinkFault = keyof typeof LINK_FAULTS
-export type FaultName = LinkFault | (typeof PROCESS_FAULTS)[number]
+export type FaultName = LinkFault | ClusterFault | (typeof PROCESS_FAULTS)[number]
 
 export const FAULT_NAMES: readonly FaultName[] = [
   ...(Object.keys(LINK_FAULTS) as LinkFault[]),
   ...PROCESS_FAULTS,
 ]
+
+/** Faults of a run on a cluster. */
+export const CLUSTER_FAULT_NAMES: readonly FaultName[] = [
+  ...CLUSTER_FAULTS,
+  'gateway-paused',
+  'gateway-killed',
+]
+
+/** Reports whether a fault is one of a cluster. */
+export const isOfCluster = (name: FaultName): name is ClusterFault =>
+  CLUSTER_FAULTS.some((fault) => fault === name)
 
 /** Returns the steps of a fault between a gateway and Redis; undefined for other faults. */
 export const linkSteps = (name: FaultName): readonly Fault[] | undefined =>

@@ -7,8 +7,9 @@ import {
   seededRandom,
   untilSeconds,
 } from '../chaos/faults.ts'
-import { linkSteps, type PlannedFault } from './faults.ts'
+import { type ClusterFault, isOfCluster, linkSteps, type PlannedFault } from './faults.ts'
 import type { System } from './system.ts'
+import { EVERYBODY } from './terms.ts'
 
 /** Minimum and random additional duration of a pause, and of the following run. */
 const [PAUSE_MS, PAUSE_JITTER_MS] = [200, 2_000]
@@ -27,7 +28,7 @@ export interface InjectOptions {
 
 /** Injects the faults. Resolves when the plan is complete and all processes run again. */
 export async function inject(
-  { dependencies, gateways, events, now }: System,
+  { dependencies, cluster, gateways, events, now }: System,
   { plan, seed, signal, progress }: InjectOptions,
 ): Promise<void> {
   const random = seededRandom(seed)
@@ -64,15 +65,26 @@ export async function inject(
 
   async function killRedis(keepsData: boolean): Promise<void> {
     const fromMs = now()
-    await dependencies.killRedis()
+    await dependencies?.killRedis()
     await wait(DOWN_MS, DOWN_JITTER_MS)
-    await dependencies.startRedis(keepsData)
+    await dependencies?.startRedis(keepsData)
     if (!keepsData) events.push({ kind: 'loss', fromMs, untilMs: now() })
     await wait(LIFE_MS)
   }
 
+  async function disturbCluster(
+    name: ClusterFault,
+    { processes, endSeconds }: PlannedFault,
+  ): Promise<void> {
+    const fromMs = now()
+    const done = await cluster?.perform({ name, cutOff: processes })
+    if (done?.mayLoseUnits) events.push({ kind: 'loss', only: 'windows', fromMs, untilMs: now() })
+    await untilSeconds(endSeconds, clock)
+  }
+
   async function perform(fault: PlannedFault): Promise<void> {
     const { name, processes, endSeconds } = fault
+    if (isOfCluster(name)) return disturbCluster(name, fault)
     switch (name) {
       case 'gateway-paused':
         return pause(fault)
@@ -85,7 +97,7 @@ export async function inject(
         return untilSeconds(endSeconds, clock)
       default:
         return applySteps(linkSteps(name) ?? [], endSeconds, clock, async (step) => {
-          for (const process of processes) await dependencies.setFault(process, step)
+          for (const process of processes) await dependencies?.setFault(process, step)
         })
     }
   }
@@ -95,6 +107,7 @@ export async function inject(
     progress(`${index + 1} of ${plan.length}: ${name} at ${processes.join(', ')}`)
     const fromMs = now()
     await perform(fault)
-    events.push({ kind: 'fault', name, processes, fromMs, untilMs: now() })
+    const affected = isOfCluster(name) ? EVERYBODY : processes
+    events.push({ kind: 'fault', name, processes: affected, fromMs, untilMs: now() })
   })
 }

@@ -1,9 +1,11 @@
 /** Command-line options of `npm run record`. */
 import { parseArgs } from 'node:util'
 import { columns, number, seedOf, someOf } from '../command-line.ts'
-import { FAULT_NAMES, type FaultName } from './faults.ts'
+import { CLUSTER_FAULT_NAMES, FAULT_NAMES, type FaultName } from './faults.ts'
 
 export interface RecordOptions {
+  /** Whether the gateways run on Node, on a Redis Cluster. */
+  readonly cluster: boolean
   /** Duration of the faults, including the pauses between them. */
   readonly seconds: number
   /** Duration of one fault, including the pause before it. */
@@ -28,11 +30,14 @@ gateways and Redis fail. Records when each request was sent and answered, and wh
 origin. A checker then decides whether any rolling window exceeded its limit, whether a request was
 admitted later than the staleness bound after a revocation, and whether every response is explained.
 
+  --cluster          gateways on Node, on a Redis Cluster of three masters with a replica each
   --seconds <n>      duration of the faults and the rests between them (default: 900)
   --window <n>       seconds of one fault and the rest before it (default: 26)
   --bursts <n>       seconds of bursts and overload before the faults (default: 40)
   --faults <names>   only these faults, separated by commas:
                      ${columns(FAULT_NAMES)}
+                     with --cluster:
+                     ${columns(CLUSTER_FAULT_NAMES)}
   --revocations <n>  revocations a second (default: 10)
   --seed <n>         seed of requests, revocations and faults (default: 1)
   --results <dir>    directory for <date>-record.json (default: bench/results)
@@ -47,6 +52,7 @@ export function readOptions(argv: readonly string[]): RecordOptions | 'help' {
   const { values } = parseArgs({
     args: [...argv],
     options: {
+      cluster: { type: 'boolean', default: false },
       seconds: { type: 'string', default: '900' },
       window: { type: 'string', default: '26' },
       bursts: { type: 'string', default: '40' },
@@ -61,11 +67,13 @@ export function readOptions(argv: readonly string[]): RecordOptions | 'help' {
   if (values.help) return 'help'
   if (values.results === '') throw new Error('--results must name a directory')
   if (values.history === '') throw new Error('--history must name a file')
+  const names = values.cluster ? CLUSTER_FAULT_NAMES : FAULT_NAMES
   return {
+    cluster: values.cluster,
     seconds: number('--seconds', values.seconds, 1, 9_999),
     windowSeconds: number('--window', values.window, 1, 600),
     burstSeconds: number('--bursts', values.bursts, 0, 600),
-    faults: someOf('--faults', values.faults ?? FAULT_NAMES.join(), FAULT_NAMES),
+    faults: someOf('--faults', values.faults ?? names.join(), names),
     revocations: number('--revocations', values.revocations, 0.1, 100),
     seed: seedOf(values.seed),
     results: values.results,

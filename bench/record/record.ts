@@ -32,9 +32,9 @@ export async function record(
   const directory = mkdtempSync(join(tmpdir(), 'portcullis-record-'))
   shutdown.defer(async () => rmSync(directory, { recursive: true, force: true }))
   progress('starting')
-  const system = await startSystem(seed, directory, shutdown)
-  const { canKillRedis, redisKind } = system.dependencies
-  const about = surroundings(argv, redisKind)
+  const system = await startSystem(options, directory, shutdown)
+  const { dependencies } = system
+  const about = surroundings(argv, dependencies?.redisKind ?? 'cluster')
   const recorder = await createRecorder(system)
   shutdown.defer(async () => recorder.close())
   const subjects = [...BURST_SUBJECTS, ...CALLERS.map(({ subject }) => subject)]
@@ -47,7 +47,7 @@ export async function record(
   progress(`bursts and overload for ${burstSeconds} s`)
   await burst(recorder, wallet, { seconds: burstSeconds, seed, signal })
 
-  const faults = options.faults.filter((name) => canKillRedis || !isOfRedis(name))
+  const faults = options.faults.filter((name) => dependencies?.canKillRedis || !isOfRedis(name))
   const plan = planFaults({ seconds, windowSeconds, faults, seed })
   const offering = Promise.all([
     offerLoad(recorder, wallet, { callers: CALLERS, seed, signal: ending }),

@@ -46,7 +46,15 @@ export function resultOf(parts: ResultParts) {
     ...about,
     loadAverageAfter: parts.loadAverageAfter,
     command,
-    options: { seconds, windowSeconds, burstSeconds, faults, revocations: perSecond, seed },
+    options: {
+      cluster: options.cluster,
+      seconds,
+      windowSeconds,
+      burstSeconds,
+      faults,
+      revocations: perSecond,
+      seed,
+    },
     faultSeconds,
     terms: TERMS,
     requests: verdict.requests,
@@ -85,11 +93,14 @@ function limitFigures(findings: readonly WindowFinding[]) {
   )
 }
 
-/** Writes `<date>-record.json`. Returns its name. */
+/** Writes `<date>-record.json`, or `<date>-record-cluster.json`. Returns its name. */
 export function writeResult(directory: string | undefined, result: RecordResult): string {
   const folder = directory ?? RESULTS
   mkdirSync(folder, { recursive: true })
-  const file = join(folder, `${result.date.slice(0, 'yyyy-mm-dd'.length)}-record.json`)
+  const file = join(
+    folder,
+    `${result.date.slice(0, 'yyyy-mm-dd'.length)}-record${result.options.cluster ? '-cluster' : ''}.json`,
+  )
   writeFileSync(file, `${JSON.stringify(result, null, 2)}\n`)
   return file
 }

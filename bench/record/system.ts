@@ -10,6 +10,9 @@ import type { HistoryEvent } from '../chaos/history.ts'
 import { bundleOnce } from '../stack/bundle.ts'
 import { PUBLIC_URL } from '../stack/credentials.ts'
 import { startWorkerd, type Workerd, type WorkerdOptions } from '../stack/workerd.ts'
+import { type RecordedCluster, startCluster } from './cluster.ts'
+import { type RecordedGateway, startNodeGateway } from './node-gateway.ts'
+import type { RecordOptions } from './options.ts'
 import { PROCESSES } from './terms.ts'
 
 const CONFIG = 'bench/record/worker.toml'
@@ -17,7 +20,9 @@ const CLIENT = 'record'
 const SERVICE = 'gateway'
 
 export interface System {
-  readonly dependencies: Dependencies
+  /** Undefined on a cluster. */
+  readonly dependencies: Dependencies | undefined
+  readonly cluster: RecordedCluster | undefined
   readonly gateways: readonly RecordedGateway[]
   readonly events: HistoryEvent[]
   sign(request: Omit<AccessTokenRequest, 'client'>): Promise<string>
@@ -27,7 +32,7 @@ export interface System {
 
 /** Starts the system in `directory`, a temporary directory. Throws an `Error` of one line. */
 export async function startSystem(
-  seed: number,
+  { seed, cluster: isOnCluster }: Pick<RecordOptions, 'seed' | 'cluster'>,
   directory: string,
   shutdown: Pick<Shutdown, 'defer' | 'signal'>,
 ): Promise<System> {
@@ -38,39 +43,51 @@ export async function startSystem(
     void events.push({ kind: 'arrival', id, atMs: now() })
   const originPort = await startOrigin(record, '[]', shutdown)
   const { SIGNING_KEYS } = await prepareDevVars(join(directory, 'keys.env'), PUBLIC_URL)
+  const own = {
+    PUBLIC_URL,
+    ORIGIN_URL: `http://${HOST}:${originPort}`,
+    SIGNING_KEYS,
+  }
+  const cluster = isOnCluster ? await startCluster(seed, shutdown) : undefined
   const targets = Array<'redis'>(PROCESSES).fill('redis')
-  const dependencies = await startDependencies({ seed, targets, directory }, shutdown)
-  const bundle = await bundleOnce(CONFIG, directory)
+  const dependencies = isOnCluster
+    ? undefined
+    : await startDependencies({ seed, targets, directory }, shutdown)
+  const bundle = isOnCluster ? undefined : await bundleOnce(CONFIG, directory)
   const gateways: RecordedGateway[] = []
   for (let index = 0; index < PROCESSES; index++) {
     shutdown.signal.throwIfAborted()
-    const gateway = await startGateway({
-      bundle,
-      directory: mkdtempSync(join(directory, 'gateway-')),
-      variables: {
-        UPSTASH_REDIS_REST_URL: dependencies.urls[index] ?? '',
-        UPSTASH_REDIS_REST_TOKEN: dependencies.restToken,
-        PUBLIC_URL,
-        ORIGIN_URL: `http://${HOST}:${originPort}`,
-        SIGNING_KEYS,
-      },
-    })
+    const data = mkdtempSync(join(directory, 'gateway-'))
+    const gateway =
+      bundle !== undefined
+        ? await startGateway({
+            bundle,
+            directory: data,
+            variables: {
+              UPSTASH_REDIS_REST_URL: dependencies?.urls[index] ?? '',
+              UPSTASH_REDIS_REST_TOKEN: dependencies?.restToken ?? '',
+              ...own,
+            },
+          })
+        : await startNodeGateway({
+            REDIS_URL: cluster?.urlOf(index) ?? '',
+            AUDIT_DATABASE: `sqlite:${join(data, 'audit.db')}`,
+            ...own,
+          })
     shutdown.defer(gateway.close)
     gateways.push(gateway)
   }
   const sign = (request: Omit<AccessTokenRequest, 'client'>) =>
     signAccessToken({ ...request, client: CLIENT }, { PUBLIC_URL, SIGNING_KEYS })
-  return { dependencies, gateways, events, sign, now }
+  return { dependencies, cluster, gateways, events, sign, now }
 }
-
-export type RecordedGateway = Awaited<ReturnType<typeof startGateway>>
 
 /** Starts a gateway. Throws an `Error` of one line if it does not start. */
 async function startGateway({
   bundle,
   directory,
   variables,
-}: Pick<WorkerdOptions, 'bundle' | 'directory' | 'variables'>) {
+}: Pick<WorkerdOptions, 'bundle' | 'directory' | 'variables'>): Promise<RecordedGateway> {
   let workerd: Workerd
   async function start(): Promise<void> {
     workerd = await startWorkerd({
@@ -84,7 +101,6 @@ async function startGateway({
   await start()
   const signal = (name: NodeJS.Signals) => process.kill(workerd.pid, name)
   return {
-    /** Returns the URL, which changes with each start. */
     url: () => workerd.originOf(SERVICE),
     start,
     async kill() {

@@ -1,28 +1,6 @@
 /** Worker with the gateway of the recorded run. */
-import { operators } from '../../src/features/operators/index.ts'
-import { composeServices, createGateway, definePolicy, type GatewayEnv } from '../../src/index.ts'
-import { BOUND_MS, LIMITS, type LimitName, ROUTES, type RouteName } from './terms.ts'
-
-const limitOf = (name: LimitName) => {
-  const { limit, windowMs, lease } = LIMITS[name]
-  return {
-    ...({ limit, windowSeconds: windowMs / 1_000, by: 'subject', onUnavailable: 'deny' } as const),
-    ...(lease !== undefined && { lease }),
-  }
-}
-
-const policy = definePolicy({
-  features: [operators()],
-  roles: { reader: ['orders:read'], operator: ['portcullis:*'] },
-  limits: { leased: limitOf('leased'), strict: limitOf('strict') },
-  routes: (Object.keys(ROUTES) as RouteName[]).map((name) => ({
-    method: 'GET',
-    path: `/${name}`,
-    permission: 'orders:read',
-    limits: [...ROUTES[name]],
-  })),
-  revocation: { maxStalenessMs: BOUND_MS },
-})
+import { composeServices, createGateway, type GatewayEnv } from '../../src/index.ts'
+import { policy } from './policy.ts'
 
 let app: ReturnType<typeof createGateway> | undefined
 

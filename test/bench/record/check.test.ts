@@ -145,6 +145,9 @@ describe('the check of revocations', () => {
     expect(late.revocations.total.late).toBe(1)
     const forgotten = verdictOf(revoked, loss, use(797), use(1_500))
     expect(forgotten.revocations).toMatchObject({ forgotten: 2, violations: [] })
+    // A new master may lack units of windows only.
+    const promoted = verdictOf(revoked, [{ ...loss[0], only: 'windows' }], use(797), use(1_500))
+    expect(promoted.revocations).toMatchObject({ forgotten: 0, total: { late: 2 } })
     // Revoked after the loss.
     const anew = verdictOf(revoked, loss, [revocation(1_000, 1_010, { token: 'b' })])
     expect(anew.revocations.violations).toEqual([])

@@ -8,10 +8,17 @@ import { gunzipSync } from 'node:zlib'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { HistoryEvent } from '../../../bench/chaos/history.ts'
 import { check, violationsOf } from '../../../bench/record/check.ts'
-import { FAULT_NAMES, planFaults } from '../../../bench/record/faults.ts'
+import {
+  CLUSTER_FAULT_NAMES,
+  FAULT_NAMES,
+  isOfCluster,
+  planFaults,
+} from '../../../bench/record/faults.ts'
 import { readOptions } from '../../../bench/record/options.ts'
 import type { RecordResult } from '../../../bench/record/result.ts'
 import { type LimitTerms, TERMS } from '../../../bench/record/terms.ts'
+import { IS_LONG } from '../../harness/long.ts'
+import { hasRedisServer } from '../../harness/resp-server.ts'
 
 const RUN = join(import.meta.dirname, '../../../bench/record/run.ts')
 /** A busy machine needs a minute. */
@@ -95,6 +102,26 @@ describe('npm run record', { timeout: TIMEOUT_MS }, () => {
     expect(late.revocations.violations).toHaveLength(1)
   })
 
+  test.runIf(IS_LONG && hasRedisServer)(
+    'on a cluster whose masters are killed, paused and cut off: no window above its limit, and no late admission after a revocation',
+    async () => {
+      const own = mkdtempSync(join(folder, 'cluster-'))
+      const { stdout, stderr } = await record(
+        ...['--cluster', '--bursts', '4', '--seconds', '60', '--window', '12'],
+        ...['--faults', CLUSTER_FAULT_NAMES.filter(isOfCluster).join(), '--results', own],
+      )
+      const [file = ''] = readdirSync(own)
+      expect(file, stderr).toMatch(/-record-cluster\.json$/)
+      const result = JSON.parse(readFileSync(join(own, file), 'utf8')) as RecordResult
+      expect(result.violations, stdout).toEqual([])
+      expect(result.revocations.total.late).toBe(0)
+      for (const name of CLUSTER_FAULT_NAMES.filter(isOfCluster)) {
+        expect(result.availability[name]?.requests, name).toBeGreaterThan(0)
+        expect(result.revocations.byFault[name]?.judged, name).toBeGreaterThan(0)
+      }
+    },
+  )
+
   test('prints its options, and reports invalid ones', async () => {
     expect((await record('--help')).stdout).toContain('--revocations <n>')
     const mistake = await record('--faults', 'earthquake')
@@ -106,6 +133,7 @@ describe('npm run record', { timeout: TIMEOUT_MS }, () => {
 describe('options', () => {
   test('defaults: a quarter of an hour, with every fault', () => {
     expect(readOptions([])).toEqual({
+      cluster: false,
       seconds: 900,
       windowSeconds: 26,
       burstSeconds: 40,
@@ -116,6 +144,12 @@ describe('options', () => {
       history: undefined,
     })
     expect(readOptions(['-h'])).toBe('help')
+  })
+
+  test('the faults are those of the system', () => {
+    expect(readOptions(['--cluster'])).toMatchObject({ cluster: true, faults: CLUSTER_FAULT_NAMES })
+    expect(() => readOptions(['--cluster', '--faults', 'redis-lost'])).toThrow('master-killed')
+    expect(() => readOptions(['--faults', 'master-killed'])).toThrow('redis-lost')
   })
 
   test.each([
