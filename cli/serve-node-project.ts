@@ -12,6 +12,7 @@ import type { Shutdown } from '../dev/start/shutdown.ts'
 import type { Policy, ServeOptions, Server } from '../src/runtimes/node/index.ts'
 import { boundHeap } from './heap-flags.ts'
 import type { Live } from './live/live.ts'
+import { withDeployer } from './policy/deployed-by.ts'
 import { policyReload } from './policy/reload.ts'
 import { policyVersions } from './policy/versions.ts'
 import { policyWatch } from './policy/watch.ts'
@@ -57,7 +58,7 @@ export async function serveNodeProject({
   signal.throwIfAborted()
   let isReady = false
   const server = await serve({
-    ...{ policy, policyDigest: digest, env: nodeVars(prepared), port },
+    ...{ policy, policyDigest: digest, env: withDeployer(nodeVars(prepared), policy, file), port },
     // Requests before the ready line are those of this program.
     decided: (event, path) => isReady && live.decided({ ...event, path }),
   })

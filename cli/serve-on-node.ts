@@ -14,6 +14,7 @@ import { boundHeap } from './heap-flags.ts'
 import { createLive } from './live/live.ts'
 import { startSession } from './live/session.ts'
 import { createOutput, printFailure } from './output.ts'
+import { withDeployer } from './policy/deployed-by.ts'
 import { policyFile, projectModule } from './policy/load.ts'
 import { withSuggestions } from './policy/mistakes.ts'
 import { policyReload } from './policy/reload.ts'
@@ -72,7 +73,13 @@ export async function serveOnNode(
   const { policy, digest } = current
   const live = createLive(false)
   const options: ServerOptions = {
-    ...{ policy, policyDigest: digest, env: withValues(env, values), port, host },
+    ...{
+      policy,
+      policyDigest: digest,
+      env: withDeployer(withValues(env, values), policy, file),
+      port,
+      host,
+    },
     ...(pretty && {
       decided: (event, path) => live.decided({ ...event, path }),
       writeEvent: () => {},

@@ -24,6 +24,7 @@ import {
 import { createWrangler, type RunWrangler } from '../deploy/wrangler.ts'
 import { Failure, REFUSED, UNDECIDED, usage } from '../failure.ts'
 import { createOutput, type Output } from '../output.ts'
+import { deployedBy, policyIn } from '../policy/deployed-by.ts'
 import { issuersOfProject } from '../policy/issuers.ts'
 import { projectAround } from '../project.ts'
 import { record, table } from '../text.ts'
@@ -177,7 +178,11 @@ async function deployProject(options: DeployOptions): Promise<void> {
   const { versions, operator, failure } = await withScratch((scratch) => {
     const wrangler = wranglerFor(target, scratch)
     const report = (line: string) => output.remark(line)
-    return carryOut(plan, { environment, values, cloudflare, wrangler, scratch, report })
+    const by = process.env.DEPLOYED_BY || deployedBy(policyIn(folder))
+    return carryOut(plan, {
+      ...{ environment, values, cloudflare, wrangler, scratch, report },
+      deployedBy: by,
+    })
   })
   const client = operator && { clientId: operator.clientId, clientSecret: operator.clientSecret }
   if (failure !== undefined) {

@@ -1,10 +1,10 @@
 /** Replaces the policy of a running server, and logs the change or the mistakes. */
-import { hostname, userInfo } from 'node:os'
 import { type Mistake, textOf } from '../../src/problems/mistake.ts'
 import type { PolicyChange } from '../../src/runtimes/node/index.ts'
 import { mistakesOf } from '../failure.ts'
 import type { Log } from '../server-log.ts'
 import type { Change } from './change.ts'
+import { deployedBy } from './deployed-by.ts'
 import { diffPolicies } from './diff.ts'
 import { findingsOf } from './mistakes.ts'
 import { type Place, readSource } from './source.ts'
@@ -40,7 +40,8 @@ export function policyReload({ versions, current, file, use, log }: PolicyReload
       const texts = changes?.map(({ effect, text }) => `${effect}: ${text}`)
       await use(next, {
         digest: next.digest,
-        by: `${by} (${account()})`,
+        // A signal does not say who sent it.
+        by: `${by} (${deployedBy(file)})`,
         changes: texts,
         audited: audited && !isSame,
       })
@@ -75,15 +76,6 @@ function changesBetween(one: PolicyVersion, another: PolicyVersion): readonly Ch
     return diffPolicies(one.policy, another.policy)
   } catch {
     return undefined
-  }
-}
-
-/** The account of the process: a signal does not say who sent it. */
-function account(): string {
-  try {
-    return `${userInfo().username}@${hostname()}`
-  } catch {
-    return `${process.getuid?.() ?? 'unknown'}@${hostname()}`
   }
 }
 

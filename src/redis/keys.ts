@@ -237,4 +237,6 @@ export const consoleKeys = ({ prefix }: Prefix) => ({
   policies: `${prefix}policies`,
   /** The effective policy (JSON); its hash follows. */
   policy: `${prefix}policy:`,
+  /** Who deployed a policy, as the deployment says; its member of `policies` follows. */
+  policyBy: `${prefix}policy-by:`,
 })

@@ -12,6 +12,7 @@ import { keyLimitCalls } from './key-limits.ts'
 import { MCP_APPROVE, MCP_READ, mcpCalls } from './mcp-calls.ts'
 import { createPolicyHistory } from './policy-history.ts'
 import { CONSOLE_PERMISSION, consoleRoutes } from './routes.ts'
+import { consoleVariables } from './schema.ts'
 import { statusCalls } from './status.ts'
 
 export interface ConsoleOptions {
@@ -43,6 +44,7 @@ export function console(options: ConsoleOptions = {}): Feature {
     settings: { authentication },
     effects: DEMAND_EFFECTS,
     requires: ['operators', 'signIn'],
+    variables: consoleVariables,
     permissions: [CONSOLE_PERMISSION, POLICY_PERMISSION, CALLER_PERMISSION, MCP_READ, MCP_APPROVE],
     create(parts) {
       const history = createPolicyHistory(parts)

@@ -19,6 +19,7 @@ import { statusView } from './status.ts'
 import { chartOf, facet, incomplete } from './summary-parts.ts'
 
 type Status = z.infer<typeof statusView>
+type Change = z.infer<typeof policyChangesView>['changes'][number]
 
 export const OVERVIEW: PageDefinition = {
   path: '',
@@ -53,26 +54,26 @@ export async function readFigures(desk: Desk, query: Query, nowMs = desk.nowMs) 
     }),
     policy: await desk.read('readPolicy', policyView),
     status: await desk.read('readStatus', statusView),
-    changedAt: (await desk.read('readPolicyChanges', policyChangesView))?.changes[0]?.at,
+    change: (await desk.read('readPolicyChanges', policyChangesView))?.changes[0],
   }
 }
 
 /** `perSecond` is the present rate of all gateways, from the shared counters. Default: it is not known yet. */
 export const figures = (
-  { summary, policy, status, changedAt }: Awaited<ReturnType<typeof readFigures>>,
+  { summary, policy, status, change }: Awaited<ReturnType<typeof readFigures>>,
   query: Query,
   nowMs: number,
   perSecond?: number,
 ): Markup => html`<p class="note">At ${when(new Date(nowMs).toISOString())} UTC</p>
 ${summary === undefined ? html`<p class="note">${NO_STORE_TEXT}</p>` : decisionsIn(summary, query)}
 <div class="grid">${status === undefined ? '' : card('State of all gateways', statusFacts(status, nowMs, perSecond))}${
-  policy === undefined ? '' : card('Gateway', html`${gatewayFacts(policy)}${lastChange(changedAt)}`)
+  policy === undefined ? '' : card('Gateway', html`${gatewayFacts(policy)}${lastChange(change)}`)
 }</div>`
 
-const lastChange = (at: string | undefined): Markup | '' =>
-  at === undefined
+const lastChange = (change: Change | undefined): Markup | '' =>
+  change === undefined
     ? ''
-    : html`<p>Policy changed ${when(at)} UTC: <a href="${pathTo('/policy')}">what changed</a></p>`
+    : html`<p>Policy changed ${when(change.at)} UTC${change.by === null ? '' : ` by ${change.by}`}: <a href="${pathTo('/policy')}">what changed</a></p>`
 
 const DEPENDENCIES: Readonly<Record<string, string>> = {
   redis: 'Redis',

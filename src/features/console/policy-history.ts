@@ -9,14 +9,19 @@ import type { CallFrame } from '../../routes/admin/frame.ts'
 import { time } from '../../routes/admin/input.ts'
 import { refuseTenant } from '../../routes/admin/tenant.ts'
 import { describe } from '../../validators/checks.ts'
+import { readVariables } from '../../validators/environment.ts'
 import { POLICY_PERMISSION } from './calls.ts'
 import { diffPolicies } from './policy-diff.ts'
 import { policyView, policyViewOf } from './policy-view.ts'
+import { consoleVariables } from './schema.ts'
 
 export const policyChangesView = z.strictObject({
   changes: z.array(
     z.strictObject({
       at: time.check(describe('when a gateway has used the policy for the first time')),
+      by: z
+        .nullable(z.string())
+        .check(describe('who deployed it, as the deployment says; null: it does not say')),
       differences: z.array(z.string()),
     }),
   ),
@@ -36,6 +41,7 @@ export function createPolicyHistory(parts: FeatureParts): {
 } {
   const { redis, now } = parts
   const names = consoleKeys(redis.keys)
+  const { DEPLOYED_BY: by } = readVariables(parts.config, consoleVariables)
   let isRecorded = false
 
   /** Records the policy if the newest one is another. It does not change while the gateway lives. */
@@ -46,9 +52,12 @@ export function createPolicyHistory(parts: FeatureParts): {
     const hash = await sha256(text)
     const newest = readList(await sendCommand(redis, ['ZREVRANGE', names.policies, 0, 0]))
     if (newest.length === 0 || !readText(newest[0]).endsWith(`:${hash}`)) {
+      const nowMs = now()
+      const member = `${nowMs}:${hash}`
       const replies = await redis.send([
         ['SET', names.policy + hash, text, 'EX', LIFE_SECONDS],
-        ['ZADD', names.policies, now(), `${now()}:${hash}`],
+        ...(by === undefined ? [] : [['SET', names.policyBy + member, by, 'EX', LIFE_SECONDS]]),
+        ['ZADD', names.policies, nowMs, member],
         ['ZREMRANGEBYRANK', names.policies, 0, -1 - POLICIES],
         ['EXPIRE', names.policies, LIFE_SECONDS],
       ])
@@ -63,15 +72,25 @@ export function createPolicyHistory(parts: FeatureParts): {
     ).map(readText)
     if (members.length === 0) return []
     const hashes = members.map((member) => member.slice(member.indexOf(':') + 1))
-    const texts = readList(
-      await sendCommand(redis, ['MGET', ...hashes.map((hash) => names.policy + hash)]),
-    )
+    const [texts = [], authors = []] = (
+      await redis.send([
+        ['MGET', ...hashes.map((hash) => names.policy + hash)],
+        ['MGET', ...members.map((member) => names.policyBy + member)],
+      ])
+    ).map((reply) => readList(readResult(reply)))
     const policies = texts.map((text) => readableRecord(text, policyView))
     return members.slice(0, -1).flatMap((member, at) => {
       const [after, before] = [policies[at], policies[at + 1]]
       if (after === undefined || before === undefined) return []
       const differences = [...diffPolicies(before, after)]
-      return [{ at: new Date(Number(member.split(':')[0])).toISOString(), differences }]
+      const author = authors[at]
+      return [
+        {
+          at: new Date(Number(member.split(':')[0])).toISOString(),
+          by: typeof author === 'string' ? author : null,
+          differences,
+        },
+      ]
     })
   }
 

@@ -32,8 +32,8 @@ const changesOf = (changes: Changes): Markup | string =>
     : html`${changes
         .slice(0, 10)
         .map(
-          ({ at, differences }) =>
-            html`<details><summary>${when(at)} UTC, ${differences.length} differences</summary><ul>${differences
+          ({ at, by, differences }) =>
+            html`<details><summary>${when(at)} UTC, ${differences.length} differences, by ${by ?? 'an unknown person'}</summary><ul>${differences
               .slice(0, 200)
               .map((each) => html`<li>${each}</li>`)}</ul></details>`,
         )}`

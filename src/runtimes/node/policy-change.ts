@@ -6,7 +6,7 @@ import { uuidV7 } from '../../isolate/random-ids.ts'
 export interface PolicyChange {
   /** The SHA-256 of its files, in hexadecimal digits. Default: it is not known. */
   readonly digest?: string | undefined
-  /** Who or what asked for the change, such as `SIGHUP`. Default `reload`. */
+  /** Who or what asked for the change, such as `SIGHUP`. The console shows it. Default `reload`. */
   readonly by?: string | undefined
   /** What changes, in words, such as the lines of `portcullis policy diff`. Default: it is not known. */
   readonly changes?: readonly string[] | undefined

@@ -74,6 +74,8 @@ export interface Server {
 }
 
 const DEFAULT_PORT = 8_787
+/** Characters of the variable `DEPLOYED_BY`. */
+const MAX_BY = 200
 const DEFAULT_HOST = '127.0.0.1'
 const DEFAULT_GRACE_MS = 10_000
 
@@ -197,7 +199,7 @@ export async function serve({
   async function change(next: Policy, { audited = true, ...change }: PolicyChange): Promise<void> {
     if (isClosing) throw new Error('the server is stopping')
     requirePolicy(next)
-    const composed = composedOf(next, change.digest)
+    const composed = composedOf(next, change.digest, change.by ?? 'reload')
     const { services } = composed
     const { gateway: nextGateway, answering } = gatewaysOf(next, services)
     const ofPolicy = limitsOf(next)
@@ -278,13 +280,16 @@ function composed({
   const environment = { ...variables, ...runtime.bindings } as unknown as GatewayEnv
   const settings = serverSettings(variables)
   const withMasters = masterMetrics(runtime)
-  function composedOf(policy: Policy, digest: string | undefined): Composed {
+  /** `by`: who or what asked for a policy that replaces the first one. */
+  function composedOf(policy: Policy, digest: string | undefined, by?: string): Composed {
     const loadedSeconds = Math.floor(Date.now() / 1_000)
     const version = digest === undefined ? undefined : { digest, loadedSeconds }
     const gauges = withMasters(policyGauges(version))
     const replaced = new AbortController()
     const sleep = runtime.sleepUntil(replaced.signal)
-    const services = composeServices(environment, policy, {
+    const DEPLOYED_BY = by?.slice(0, MAX_BY)
+    const given = DEPLOYED_BY === undefined ? environment : { ...environment, DEPLOYED_BY }
+    const services = composeServices(given, policy, {
       ...runtime,
       gauges,
       policyDigest: digest,

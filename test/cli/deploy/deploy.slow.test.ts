@@ -101,6 +101,10 @@ describe('a first deployment and the ones after it', DEPLOYING, () => {
     expect(stdout).toContain(gateway.url)
     expect(stdout).toContain('npx portcullis deploy rollback')
     first = secretsOf(api, 'shop')
+    const plain = (worker: string) => api.worker(worker)?.versions[0]?.bindings
+    const named = { type: 'plain_text', name: 'DEPLOYED_BY', text: expect.stringContaining('@') }
+    expect(plain('shop')).toContainEqual(named)
+    expect(plain('shop-audit')).not.toContainEqual(named)
   })
 
   test('the first version of the gateway has every secret, from the call that uploads it', () => {

@@ -2,8 +2,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import * as z from 'zod/mini'
 import { diffPolicies } from '../../../src/features/console/policy-diff.ts'
+import { policyChangesView } from '../../../src/features/console/policy-history.ts'
 import type { PolicyView } from '../../../src/features/console/policy-view.ts'
+import type { GatewayEnv } from '../../../src/index.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'
+import { serve } from '../../../src/runtimes/node/index.ts'
 import { PUBLIC_URL } from '../../harness/gateway.ts'
 import { startConsole } from './gateway.ts'
 import { policyWith } from './policy.ts'
@@ -29,6 +32,54 @@ test('a gateway with another policy records the change, and the pages show it', 
   const text = await (await other.fetch(request('/-/console/policy'))).text()
   expect(text).toContain('role auditor gains orders:read')
   expect((await gateway.visit(operator, '/-/console')).text).toContain('Policy changed')
+})
+
+test('the pages say who deployed a policy, as text, and that a deployment does not say it', async () => {
+  const hostile = '<img src=x onerror=alert(1)>\u202e'
+  const policy = policyWith()
+  const roles = new Map([...policy.roles, ['billing', ['orders:read']] as const])
+  const bindings: Partial<GatewayEnv> & { DEPLOYED_BY: string } = { DEPLOYED_BY: hostile }
+  const other = gateway.isolate({ ...policy, roles }, bindings)
+  const visit = async (path: string) => {
+    const headers = { Cookie: operator, 'CF-Connecting-IP': '192.0.2.1', Accept: 'text/html' }
+    return (await other.fetch(new Request(PUBLIC_URL + path, { headers }))).text()
+  }
+  const escaped = 'by &lt;img src=x onerror=alert(1)&gt;\\u{202e}'
+  for (const path of ['/-/console/policy', '/-/console']) {
+    const text = await visit(path)
+    expect(text, path).toContain(escaped)
+    expect(text, path).not.toContain('<img')
+  }
+  expect(await visit('/-/console/policy')).toContain('by an unknown person')
+})
+
+test('a reload on Node names who replaced the policy, instead of who started the server', async () => {
+  const { UPSTASH_REDIS_REST_URL: _, UPSTASH_REDIS_REST_TOKEN: __, ...env } = gateway.environment
+  const policy = policyWith()
+  const withRole = (name: string) => ({
+    ...policy,
+    roles: new Map([...policy.roles, [name, ['orders:read']] as const]),
+  })
+  const server = await serve({
+    ...{ policy: withRole('first'), port: 0, graceMs: 1_000, writeEvent: () => {} },
+    env: { ...env, REDIS_URL: gateway.redis.redisUrl, DEPLOYED_BY: 'release 7' },
+  })
+  try {
+    const token = await gateway.token({ claims: { roles: ['operator'] } })
+    async function newest() {
+      const headers = { Authorization: `Bearer ${token}` }
+      const response = await fetch(`${server.url}/-/admin/policy/changes`, { headers })
+      return z.parse(policyChangesView, await response.json()).changes[0]
+    }
+    expect((await newest())?.by).toBe('release 7')
+    await server.reload(withRole('second'), { by: 'SIGHUP (ann@test)' })
+    expect(await newest()).toMatchObject({
+      by: 'SIGHUP (ann@test)',
+      differences: expect.arrayContaining(['role second gains orders:read']),
+    })
+  } finally {
+    await server.close()
+  }
 })
 
 test('a policy that another version has recorded counts as absent', async () => {

@@ -173,7 +173,12 @@ const KINDS: readonly Kind[] = [
     signalContactsOf: CONTROL,
     signalPoll: CONTROL,
   }),
-  ...kindsIn(consoleKeys(NONE), { mcpTools: CONTROL, policies: CONTROL, policy: CONTROL }),
+  ...kindsIn(consoleKeys(NONE), {
+    mcpTools: CONTROL,
+    policies: CONTROL,
+    policy: CONTROL,
+    policyBy: CONTROL,
+  }),
   ...kindsIn(
     {
       tuples: beforeAny(relations.tuples),
