@@ -26,6 +26,11 @@ const OPTIONAL: ReadonlyMap<string, string> = new Map([
       "import { plans } from 'portcullis/plans'",
   ],
   [
+    '/mcp',
+    'the gateway does not list tools: its policy needs mcp() in its routes, and console() in its features; ' +
+      "import { console } from 'portcullis/console'",
+  ],
+  [
     '/relations',
     'the gateway has no relations: its policy needs relations() in its field relations; ' +
       "import { relations } from 'portcullis/relations'",

@@ -1,6 +1,6 @@
-/** `portcullis mcp`: the policy of an MCP server from its own lists. */
+/** `portcullis mcp`: the policy of an MCP server from its own lists, and the tools of a gateway that changed. */
 import type { Command } from 'commander'
-import { offlineCommand } from '../command.ts'
+import { type CommonOptions, offlineCommand, onlineCommand } from '../command.ts'
 import type { McpImportOptions } from '../mcp/import-command.ts'
 
 const HELP = `
@@ -14,7 +14,9 @@ Exit codes: 0 done, 1 refused by the server, an answer that is not MCP, or a dif
 usage, 3 the server did not answer.`
 
 export function addMcpCommands(program: Command): void {
-  const mcp = program.command('mcp').description('the policy of an MCP server from its own lists')
+  const mcp = program
+    .command('mcp')
+    .description('MCP servers: their policy from their own lists, and tools that changed')
   offlineCommand(mcp, {
     name: 'import',
     does: 'write the tools, prompts and resources of an MCP server as a TypeScript module',
@@ -33,5 +35,15 @@ export function addMcpCommands(program: Command): void {
     .action(async (url: string, options: McpImportOptions) => {
       const { importServer } = await import('../mcp/import-command.ts')
       await importServer(url, options)
+    })
+  onlineCommand(mcp, {
+    name: 'tools',
+    does: 'list the tools of the gateway, those with a changed definition first; its policy needs console()',
+    examples: ['portcullis mcp tools', 'portcullis mcp tools --changed --json'],
+  })
+    .option('--changed', 'only tools with another definition than the approved one')
+    .action(async (options: CommonOptions & { readonly changed?: boolean }) => {
+      const { listTools } = await import('../mcp/tools-command.ts')
+      await listTools(options)
     })
 }

@@ -77,6 +77,7 @@ describe('the help of every command', () => {
       'portcullis doctor',
       'portcullis openapi import',
       'portcullis mcp import',
+      'portcullis mcp tools',
       'portcullis login',
       'portcullis logout',
       'portcullis whoami',
