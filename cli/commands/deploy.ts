@@ -24,7 +24,7 @@ import {
 import { createWrangler, type RunWrangler } from '../deploy/wrangler.ts'
 import { Failure, REFUSED, UNDECIDED, usage } from '../failure.ts'
 import { createOutput, type Output } from '../output.ts'
-import { deployedBy, policyIn } from '../policy/deployed-by.ts'
+import { deployerOf } from '../policy/deployed-by.ts'
 import { issuersOfProject } from '../policy/issuers.ts'
 import { projectAround } from '../project.ts'
 import { record, table } from '../text.ts'
@@ -175,13 +175,12 @@ async function deployProject(options: DeployOptions): Promise<void> {
   if (plan.mistakes.length > 0) throw incomplete(folder, environment.name, plan.mistakes)
   for (const line of table(steps, COLUMNS).split('\n')) output.remark(line)
   await confirm(`Deploy to ${environment.name}?`, options)
+  const deployedBy = await deployerOf(folder, process.env)
   const { versions, operator, failure } = await withScratch((scratch) => {
     const wrangler = wranglerFor(target, scratch)
     const report = (line: string) => output.remark(line)
-    const by = process.env.DEPLOYED_BY || deployedBy(policyIn(folder))
     return carryOut(plan, {
-      ...{ environment, values, cloudflare, wrangler, scratch, report },
-      deployedBy: by,
+      ...{ environment, values, cloudflare, wrangler, scratch, report, deployedBy },
     })
   })
   const client = operator && { clientId: operator.clientId, clientSecret: operator.clientSecret }

@@ -36,8 +36,8 @@ interface CarryOutOptions {
   readonly cloudflare: Cloudflare
   readonly wrangler: RunWrangler
   readonly scratch: Scratch
-  /** Who deploys, for the console. */
-  readonly deployedBy: string
+  /** Who deploys, for the console. Undefined: the policy has none. */
+  readonly deployedBy: string | undefined
   /** Receives a line for each step that is done. */
   readonly report: (line: string) => void
 }
@@ -110,12 +110,11 @@ async function runSteps(
     const secrets = secretsOf(release, options.values, operator)
     const file = options.scratch.writeSecrets(release.worker.name, secrets)
     const withSecrets = Object.keys(secrets).length === 0 ? [] : ['--secrets-file', file]
-    const isGateway = release.worker === environment.workers.at(-1)
-    const named = isGateway ? ['--var', `DEPLOYED_BY:${options.deployedBy}`] : []
+    const by = release.worker === environment.workers.at(-1) ? options.deployedBy : undefined
     const { version_id: version } = await wrangler([
       ...deployArguments(environment, release.worker),
       ...withSecrets,
-      ...named,
+      ...(by === undefined ? [] : ['--var', `DEPLOYED_BY:${by}`]),
     ])
     versions[release.worker.name] = version ?? 'unknown'
     finish(`deployed ${release.worker.name}`)

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { hostname, userInfo } from 'node:os'
 import { basename, dirname } from 'node:path'
 import type { Policy } from '../../src/policy/policy.ts'
-import { policyFile } from './load.ts'
+import { loadPolicy, policyFile } from './load.ts'
 
 /** As the gateway bounds the variable `DEPLOYED_BY`. */
 const MAX_CHARACTERS = 200
@@ -28,10 +28,15 @@ export function deployedBy(file: string | undefined): string {
   return whole.slice(0, MAX_CHARACTERS)
 }
 
-/** Returns the policy's file of a project. Undefined if it has none. */
-export function policyIn(root: string): string | undefined {
+/** Returns the text for a deployment of a project. Undefined if its policy has no console, or cannot be read. */
+export async function deployerOf(
+  root: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<string | undefined> {
   try {
-    return policyFile(undefined, '--config', root, root)
+    const file = policyFile(undefined, '--config', root, root)
+    return withDeployer({ DEPLOYED_BY: env.DEPLOYED_BY }, await loadPolicy(file, root), file)
+      .DEPLOYED_BY
   } catch {
     return undefined
   }
