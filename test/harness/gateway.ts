@@ -56,6 +56,8 @@ export interface GatewayOptions {
   readonly lanes?: number
   /** The binding of a Worker to a D1 database. Default: none. */
   readonly d1?: string
+  /** Where that database is stored. Default: it ends with the Worker. */
+  readonly d1Folder?: string
   /** Bindings of isolates. */
   readonly bindings?: Partial<GatewayEnv>
 }
@@ -229,7 +231,7 @@ export interface Server {
 
 /** Starts a gateway on one runtime with these variables. */
 export async function startServer(
-  { runtime, policy, entry = '', d1 }: GatewayOptions,
+  { runtime, policy, entry = '', d1, d1Folder }: GatewayOptions,
   environment: Variables,
   port: number,
 ): Promise<Server> {
@@ -238,7 +240,7 @@ export async function startServer(
   for (const [name, value] of Object.entries(environment))
     if (value !== undefined) vars[name] = value
   if (runtime === 'workerd' && d1 !== undefined)
-    return { url, ...(await startMiniflare({ entry, vars, port, d1 })) }
+    return { url, ...(await startMiniflare({ entry, vars, port, d1, folder: d1Folder })) }
   if (runtime === 'workerd') return { url, ...(await startWorkerd({ entry, vars, port })) }
   if (runtime === 'process') {
     const env = { ...vars, PORT: String(port) }

@@ -11,23 +11,23 @@ interface MiniflareOptions {
   /** The name of the binding of the database. */
   readonly d1: string
   /** Where the database is stored. Default: it ends with the Worker. */
-  readonly folder?: string
+  readonly folder?: string | undefined
 }
 
 /** Bundles the entry and serves it; resolves once it answers. */
 export async function startMiniflare({ entry, vars, port, d1, folder }: MiniflareOptions) {
   const contents = new TextDecoder().decode(await bundle(entry))
-  const miniflare = new Miniflare(
-    convertV4MiniflareOptions({
+  const miniflare = new Miniflare({
+    ...convertV4MiniflareOptions({
       ...{ host: '127.0.0.1', port, cf: false },
       modules: [{ type: 'ESModule', path: 'worker.js', contents }],
       compatibilityDate: COMPATIBILITY_DATE,
       compatibilityFlags: ['enable_request_signal'],
       bindings: { ...vars },
       d1Databases: [d1],
-      ...(folder !== undefined && { d1Persist: folder }),
     }),
-  )
+    ...(folder !== undefined && { resourcePersistencePath: folder }),
+  })
   await miniflare.ready
   return { stop: () => miniflare.dispose() }
 }
