@@ -32,10 +32,12 @@ export const DECISIONS: readonly PageDefinition[] = [
       const query = withPeriod(desk.query)
       const filters = filtersOf(query, desk.nowMs)
       const { cursor } = query
-      const summary = await desk.readAudit('summarizeAudit', summarySchema, { query: filters })
-      const events = await desk.readAudit('queryAudit', auditPage, {
-        query: { ...filters, ...(cursor !== undefined && { cursor }), limit: EVENTS },
-      })
+      const [summary, events] = await Promise.all([
+        desk.readAudit('summarizeAudit', summarySchema, { query: filters }),
+        desk.readAudit('queryAudit', auditPage, {
+          query: { ...filters, ...(cursor !== undefined && { cursor }), limit: EVENTS },
+        }),
+      ])
       return decisionsPage(summary, events, query)
     },
   },

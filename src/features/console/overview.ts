@@ -48,14 +48,13 @@ ${isLive ? html`<noscript>${link}</noscript>${streamBox(pathTo(OVERVIEW_STREAM_P
 
 /** What the overview shows, as far as the visitor may read it. */
 export async function readFigures(desk: Desk, query: Query, nowMs = desk.nowMs) {
-  return {
-    summary: await desk.readAudit('summarizeAudit', summarySchema, {
-      query: timesOf(query, nowMs),
-    }),
-    policy: await desk.read('readPolicy', policyView),
-    status: await desk.read('readStatus', statusView),
-    change: (await desk.read('readPolicyChanges', policyChangesView))?.changes[0],
-  }
+  const [summary, policy, status, history] = await Promise.all([
+    desk.readAudit('summarizeAudit', summarySchema, { query: timesOf(query, nowMs) }),
+    desk.read('readPolicy', policyView),
+    desk.read('readStatus', statusView),
+    desk.read('readPolicyChanges', policyChangesView),
+  ])
+  return { summary, policy, status, change: history?.changes[0] }
 }
 
 /** `perSecond` is the present rate of all gateways, from the shared counters. Default: it is not known yet. */
