@@ -58,8 +58,22 @@ function* changesAt(place: Place, was: unknown, is: unknown): Generator<Change> 
   // Without an effect of its own, an object that is absent has no members.
   const isPart = effect === undefined && isRecord(was ?? {}) && isRecord(is ?? {})
   if (effect !== 'none' && (isGroup || isPart)) yield* changesOfMembers(place, was ?? {}, is ?? {})
+  else if (effect === 'none') yield* neutralChanges(place.of, was, is)
   else if (effect === undefined) yield* changeOfValue(place.of, 'changes', was, is)
   else yield changeBy(effect, place.of, was, is)
+}
+
+/** Names each changed member of a group without effects: a long group would be shown only up to its first characters. */
+function* neutralChanges(of: string, was: unknown, is: unknown): Generator<Change> {
+  if (isSame(was, is)) return
+  if (Array.isArray(was) && Array.isArray(is) && was.length === is.length)
+    for (const [index, value] of was.entries())
+      yield* neutralChanges(`${of}[${index}]`, value, is[index])
+  else if (isRecord(was) && isRecord(is)) {
+    const [one, another] = [new Map(Object.entries(was)), new Map(Object.entries(is))]
+    for (const name of new Set([...one.keys(), ...another.keys()]))
+      yield* neutralChanges(`${of}.${name}`, one.get(name), another.get(name))
+  } else yield changeBy('none', of, was, is)
 }
 
 function* changesOfMembers(place: Place, was: object, is: object): Generator<Change> {

@@ -7,6 +7,7 @@ import { authorizationCode } from '../../../src/features/authorization-code/inde
 import { authorizationServer } from '../../../src/features/authorization-server/index.ts'
 import { console as consolePages } from '../../../src/features/console/index.ts'
 import { forwardAuth } from '../../../src/features/forward-auth/index.ts'
+import { german } from '../../../src/features/languages/index.ts'
 import { operators } from '../../../src/features/operators/index.ts'
 import { signIn } from '../../../src/features/sign-in/index.ts'
 import { signals } from '../../../src/features/signals/index.ts'
@@ -39,7 +40,7 @@ const signInRows: Rows<typeof signIn> = {
     [['reader'], ['writer'], 'widening'],
   ],
   requestsPerMinute: [[undefined, 60, 'narrowing']],
-  theme: [[{ accent: '#0a5' }, { accent: '#05a' }, 'neutral']],
+  theme: [[{ accent: '#0a5' }, { accent: '#05a' }, 'neutral', 'theme.accent']],
   branding: [[undefined, { name: 'Bank' }, 'neutral']],
 }
 const operatorRows: Rows<typeof operators> = {
@@ -214,4 +215,25 @@ test('every feature that can be configured is in this table', () => {
   })
   expect(configurable.length).toBeGreaterThan(5)
   expect(new Set(configurable)).toEqual(new Set(Object.keys(CASES)))
+})
+
+test('a changed text of a page is named by its place, with both values, and not as a part of JSON', () => {
+  const languageWith = (button: string) => ({
+    ...german,
+    texts: { ...german.texts, signIn: { ...german.texts.signIn, 'signOut.button': button } },
+  })
+  const policyOf = (signOut: string) =>
+    definePolicy({
+      features: [
+        authorizationServer(),
+        signIn({ branding: { name: 'Bank', languages: [languageWith(signOut)] } }),
+      ],
+      roles: {},
+      limits: {},
+      routes: [{ method: 'GET', path: '/open', anonymous: true }],
+    })
+  const texts = diffPolicies(policyOf('Abmelden'), policyOf('Raus hier')).map(({ text }) => text)
+  expect(texts).toEqual([
+    'features.signIn.branding.languages[0].texts.signIn.signOut.button: changes from "Abmelden" to "Raus hier"',
+  ])
 })
