@@ -10,12 +10,12 @@ import { v7 } from 'uuid'
 import * as z from 'zod/mini'
 import { createCheckpointSealer } from '../../../src/audit/chain.ts'
 import { insertAuditEvents } from '../../../src/audit/sql/audit-chain.ts'
-import { MIGRATIONS } from '../../../src/audit/sql/migrations.generated.ts'
 import { withSchema } from '../../../src/audit/sql/schema.ts'
 import { summarySchema } from '../../../src/audit/summary.ts'
 import { consumerDatabase } from '../../../src/runtimes/node/audit/database.ts'
 import { openDatabase } from '../../../src/runtimes/node/audit/open-database.ts'
 import { anEvent } from '../../audit/event.ts'
+import { migrationsOf } from '../../audit/prepared.ts'
 import { startGateway } from '../../harness/gateway.ts'
 import { startPostgres } from '../../harness/postgres.ts'
 import { freePort } from '../../harness/process.ts'
@@ -54,7 +54,9 @@ async function fill(address: string): Promise<void> {
   const db = consumerDatabase(database)
   for (let at = 0; at < EVENTS; at += BATCH) {
     const events = Array.from({ length: BATCH }, (_, one) => eventAt(at + one))
-    await withSchema(db, MIGRATIONS, () => insertAuditEvents(db, events, { seal, nowMs: untilMs }))
+    await withSchema(db, migrationsOf(db), () =>
+      insertAuditEvents(db, events, { seal, nowMs: untilMs }),
+    )
   }
   await database.close()
 }
