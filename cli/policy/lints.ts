@@ -13,7 +13,8 @@ import { didYouMean } from '../../src/suggestions/did-you-mean.ts'
 import type { RunTimes } from '../patterns/run-time.ts'
 import { callsOf } from './calls.ts'
 import type { Finding, Severity } from './finding.ts'
-import { entriesIn, sendersOfAuthTime } from './login-ages.ts'
+import { sendersOfAuthTime } from './login-ages.ts'
+import { unknownMappedRoles } from './mapped-roles.ts'
 import { admits, roleCaller, routesOfFeatures } from './matrix.ts'
 import { nearestPermission } from './nearest-permission.ts'
 import { patternsOf } from './route-patterns.ts'
@@ -277,18 +278,7 @@ export const RULES = {
   'unknown-mapped-role': {
     severity: 'warning',
     reason: 'A role that rolesMap of an issuer names and the policy does not have grants nothing.',
-    *find({ roles, issuers }, { ISSUERS }) {
-      const known = [...roles.keys()]
-      for (const [index, { issuer, rolesMap }] of entriesIn(ISSUERS).entries())
-        for (const [name, to] of Object.entries(rolesMap ?? {}))
-          for (const role of [to].flat().map(String))
-            if (!role.includes('*') && !roles.has(role))
-              yield {
-                path: issuers === undefined ? ['roles'] : ['issuers', index, 'rolesMap', name],
-                message: `rolesMap of ${String(issuer)}: ${name} becomes ${role}, which is no role of the policy`,
-                suggestion: didYouMean(role, known) ?? `add it to roles, or correct rolesMap`,
-              }
-    },
+    find: unknownMappedRoles,
   },
   'login-age': {
     severity: 'info',
