@@ -25,9 +25,10 @@ const SOURCES = [
   ],
   [
     'docs/guards.md',
-    7,
+    8,
     [
       'examples/guards/express.ts',
+      'examples/guards/try.ts',
       'examples/guards/next.ts',
       'examples/frameworks/fastify/guard-routes.ts',
       'examples/frameworks/fastify/app.ts',
@@ -36,6 +37,7 @@ const SOURCES = [
       'examples/frameworks/nest/src/app.module.ts',
     ],
   ],
+  ['docs/issuers.md', 1, ['examples/issuers/policy.ts']],
   ['docs/package.md', 2, ['examples/minimal/gateway.ts', 'examples/minimal/audit.ts']],
   ['docs/node.md', 2, ['examples/minimal/node.ts', 'examples/node/policy.ts']],
   ['docs/features.md', 2, ['examples/feature/change-freeze.ts', 'examples/feature/policy.ts']],

@@ -28,6 +28,7 @@ declare module 'express' {
   }
   export interface Application extends Router {
     set(name: string, value: unknown): void
+    listen(port: number, host: string, done: () => void): unknown
   }
   const express: {
     (): Application
