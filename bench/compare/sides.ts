@@ -212,11 +212,25 @@ async function checkOut(
   await added
   if (lockedFor(directory) === lockedFor(ROOT))
     symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'))
-  else
+  else {
     await run('npm', ['ci', '--ignore-scripts', '--omit=dev', '--no-audit', '--no-fund'], {
       cwd: directory,
     })
+    linkPeers(directory)
+  }
   return directory
+}
+
+/** Links the packages that apps install beside the product. In a checkout they are for development only. */
+function linkPeers(directory: string): void {
+  const manifest = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as {
+    readonly peerDependencies?: Readonly<Record<string, string>>
+  }
+  for (const name of Object.keys(manifest.peerDependencies ?? {})) {
+    const [own, linked] = [ROOT, directory].map((root) => join(root, 'node_modules', name))
+    if (own !== undefined && linked !== undefined && existsSync(own) && !existsSync(linked))
+      symlinkSync(own, linked)
+  }
 }
 
 interface Lock {
