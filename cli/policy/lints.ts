@@ -12,6 +12,7 @@ import { permissionsOfRoute } from '../../src/policy/route-permissions.ts'
 import { didYouMean } from '../../src/suggestions/did-you-mean.ts'
 import type { RunTimes } from '../patterns/run-time.ts'
 import { callsOf } from './calls.ts'
+import { scopesOfClients } from './client-scopes.ts'
 import type { Finding, Severity } from './finding.ts'
 import { sendersOfAuthTime } from './login-ages.ts'
 import { unknownMappedRoles } from './mapped-roles.ts'
@@ -355,19 +356,6 @@ const bindsTokens = (features: Policy['features']): boolean =>
     ({ name, settings = {} }) =>
       name === 'authorizationServer' && 'profile' in settings && settings.profile === 'fapi2',
   )
-
-/** Returns the scopes that clients in `CLIENTS` of the shell may request. A malformed list has none. */
-function scopesOfClients(clients: string | undefined): readonly string[] {
-  try {
-    const entries: unknown = JSON.parse(clients ?? '[]')
-    return [entries].flat().flatMap((entry) => {
-      const { scopes } = Object(entry) as { readonly scopes?: unknown }
-      return [scopes].flat().filter((scope) => typeof scope === 'string')
-    })
-  } catch {
-    return []
-  }
-}
 
 /** Yields the permissions that a route requires, and those that each of its calls requires as well. */
 function* demandsOf(route: PolicyRoute) {
