@@ -12,6 +12,15 @@ export interface Call {
   readonly options: Parameters<RedisConnection['send']>[1]
 }
 
+/** Throws if a script names a key of another lane: a cluster refuses it, and one server does not. */
+function refuseOtherLanes({ prefix }: RedisKeys, commands: readonly RedisCommand[]): void {
+  for (const [name, , count, ...rest] of commands) {
+    if (name !== 'EVALSHA' && name !== 'EVAL') continue
+    for (const key of rest.slice(0, Number(count)))
+      if (!String(key).startsWith(prefix)) throw new Error(`${key} is not a key of ${prefix}`)
+  }
+}
+
 /** Returns lanes whose calls `send` makes, or passes to `server`. */
 export function lanesOver(
   server: RedisConnection,
@@ -25,8 +34,10 @@ export function lanesOver(
   const connect = (keys: RedisKeys): RedisConnection => ({
     ...server,
     keys,
-    send: (commands, options) =>
-      send({ keys, commands, options }, () => server.send(commands, options)),
+    send: async (commands, options) => {
+      refuseOtherLanes(keys, commands)
+      return send({ keys, commands, options }, () => server.send(commands, options))
+    },
   })
   return createLanes({
     prefix: DEFAULT_KEY_PREFIX,
