@@ -77,6 +77,11 @@ export interface Broadcast {
    * with this end: a later call does nothing, because every refused request of a banned caller makes one.
    */
   copy(facts: readonly Fact[], now: () => number, endsAtSeconds?: number): Promise<void>
+  /**
+   * Copies facts that the control lane has to the lanes of their subjects, for faster reads. Without a mark, and
+   * without replicas: if it fails, nothing is wrong, and an older copy never replaces a later one.
+   */
+  cache(facts: readonly Fact[], now: () => number): Promise<void>
   /** Returns the name of a fact, for a script of the control lane that marks it as pending when it writes it. */
   nameOf(fact: Fact): string
   /**

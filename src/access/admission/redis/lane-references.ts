@@ -5,7 +5,6 @@ import { type ClusterConnection, searchLanes } from '../../../redis/lanes.ts'
 import { evalCommand } from '../../../redis/script.ts'
 import { type BanKey, listSubjectBans, observedBan } from '../../abuse/ban.ts'
 import type { Principal } from '../../principal.ts'
-import { copyFacts } from '../../revocation/redis/facts.ts'
 import { deriveRevocationKeys, NOTHING_REVOCABLE } from '../../revocation/revocation.ts'
 import { checkBinding } from '../../tokens/credential.ts'
 import { readReference } from '../../tokens/redis/references.ts'
@@ -197,7 +196,9 @@ function copyRecord(
 ): void {
   const { keys, lanes } = connection
   if (isReading || lanes.credentialsInControl || lanes.of(hash) !== lanes.of(subject)) return
-  copyFacts(connection, [{ key: keys.reference + hash, subject }], () => nowMs).catch(() => {})
+  connection.broadcast
+    ?.cache([{ key: keys.reference + hash, subject }], () => nowMs)
+    .catch(() => {})
 }
 
 /** Records the use of an API key, at most once a minute. The request does not wait for it. */

@@ -87,6 +87,16 @@ export function withBroadcast<Connection extends RedisConnection & { readonly la
       for (const { key } of due) copied.set(key, endsAtSeconds)
     },
 
+    async cache(facts, now) {
+      const { version, facts: stored } = await readState(redis, copiesOf(facts))
+      const nowSeconds = Math.floor(now() / 1000)
+      for (const fact of stored) {
+        const lane = lanes.all[fact.copy.lane ?? -1]
+        if (lane === undefined) continue
+        await copyTo(lane, [copyOfRecord(redis, lanes, fact)], version, nowSeconds)
+      }
+    },
+
     nameOf: (fact) => textOf(copyOf(fact, redis.keys, lanes)),
 
     async complete(now) {

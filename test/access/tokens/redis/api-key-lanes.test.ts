@@ -14,11 +14,12 @@ import {
 } from '../../../../src/access/tokens/reference.ts'
 import { createReferences } from '../../../../src/access/tokens/references.ts'
 import type { RedisConnection } from '../../../../src/redis/connection.ts'
+import { replicationKeys } from '../../../../src/redis/keys.ts'
 import { type ClusterConnection, laneOf } from '../../../../src/redis/lanes.ts'
 import { startTestRedis, type TestRedis } from '../../../harness/redis.ts'
 import { overResp } from '../../../harness/redis-protocols.ts'
 import { ADDRESS, GATEWAY } from '../../admission/callers.ts'
-import { apartFrom, lanesOver } from '../../admission/redis/lanes.ts'
+import { apartFrom, type Call, lanesOver } from '../../admission/redis/lanes.ts'
 
 const SUBJECT = 'billing'
 let redis: TestRedis
@@ -154,6 +155,25 @@ test('a copy that is gone is read from the control lane, and made again', async 
   calls.length = 0
   expect(await admit(lanes, secret)).toBeUndefined()
   expect(calls).toEqual([prefix])
+})
+
+test('a copy for the next use has no mark of a change and waits for no replica', async () => {
+  const { lanes, apiKeys } = cluster()
+  const { secret } = await create(apiKeys)
+  const { prefix } = laneOf(lanes, SUBJECT).keys
+  await redis.direct.del(`${prefix}reference:${await credentialHash(secret)}`)
+  const sent: Call[] = []
+  const recording = lanesOver(server, 64, (call, pass) => {
+    sent.push(call)
+    return pass()
+  })
+  const acknowledging = withBroadcast({ ...recording, replicasAcked: 1 })
+  expect(await admit(acknowledging, secret)).toBeUndefined()
+  await expect.poll(async () => (await recordsOf(lanes, secret)).lane.text).not.toBeNull()
+  expect(sent.filter(({ options }) => options?.acknowledgedBy !== undefined)).toEqual([])
+  const { pendingFacts } = replicationKeys(lanes.keys)
+  const names = sent.flatMap(({ commands }) => commands.flat())
+  expect(names).not.toContain(pendingFacts)
 })
 
 test('a key that ends while its lane does not answer is refused there after another gateway completes it', async () => {
