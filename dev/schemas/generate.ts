@@ -54,8 +54,8 @@ const PRIVATE_ORIGIN = `(?:${ignoringCase('https')}://[^/?#@\\s]+|${ignoringCase
 
 /** What the checks of a schema mean in JSON Schema. */
 const REFINEMENTS = new Map<z.core.$ZodType, JsonSchema>([
-  [httpUrl, { pattern: `^${ignoringCase('http')}[sS]?://[^/?#@\\s]+(?:[/?#]|$)` }],
-  [privateUrl, { pattern: `^${PRIVATE_ORIGIN}(?:[/?#]|$)` }],
+  [httpUrl, { format: 'uri', pattern: `^${ignoringCase('http')}[sS]?://[^/?#@\\s]+(?:[/?#]|$)` }],
+  [privateUrl, { format: 'uri', pattern: `^${PRIVATE_ORIGIN}(?:[/?#]|$)` }],
   [webOrigin, { pattern: '^https?://[^*/?#@A-Z\\s]+$' }],
   [namePattern, { pattern: '^[^*]*\\*?[^*]*$' }],
   [shortPath, { minLength: 1 }],

@@ -5,12 +5,19 @@ import { isGuessable } from '../crypto/weak-keys.ts'
 import { JsonRefused, parseStrictJson } from '../http/strict-json.ts'
 import { converted } from './schema-parts.ts'
 
-/** An absolute http or https URL without credentials. */
-export const httpUrl = z
-  .url({ protocol: /^https?$/, error: 'must be an http or https URL', abort: true })
-  .check(
-    z.refine((url) => !hasCredentials(url), { error: 'must not contain credentials', abort: true }),
-  )
+const NOT_HTTP = 'must be an http or https URL'
+
+/** An absolute http or https URL without credentials. `z.url()` would be larger, and is for every protocol. */
+export const httpUrl = z.string(NOT_HTTP).check(
+  z.trim(),
+  z.refine(isHttpUrl, { error: NOT_HTTP, abort: true }),
+  z.refine((url) => !hasCredentials(url), { error: 'must not contain credentials', abort: true }),
+)
+
+/** The parser of URLs ignores tabs and ends of lines. A value with them is not the URL that it looks like. */
+function isHttpUrl(text: string): boolean {
+  return /^https?:\/\//i.test(text) && !/[\t\n\r]/.test(text) && URL.canParse(text)
+}
 
 function hasCredentials(url: string): boolean {
   const { username, password } = new URL(url)
