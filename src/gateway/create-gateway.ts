@@ -33,6 +33,7 @@ import { proxy } from '../routes/proxy.ts'
 import { wellKnownRoutes } from '../routes/well-known.ts'
 import { createOpenStreams } from '../streams/open-streams.ts'
 import { streamsOfWorkers } from '../streams/stream-runtime.ts'
+import type { RuleOf } from '../validators/findings.ts'
 import type { Services } from './compose-services.ts'
 import type { RouteStages } from './feature.ts'
 import { readmittedBy, sharedGuards } from './guards.ts'
@@ -151,6 +152,7 @@ export function createGateway(
     stages: readonly RouteStages[],
     strict: boolean,
     readmits = !strict,
+    ruleOf?: RuleOf,
   ): MiddlewareHandler[] {
     const { permission, permissionMode: mode, limits, maxBodyBytes, dpop, input } = route
     const relation = requiredRelation(route, checker)
@@ -190,8 +192,7 @@ export function createGateway(
         mode,
         relation,
         inspection,
-        // The command line puts the rules into words.
-        input: strict && Object.keys(input).length > 0 ? { ...input, hasRules: true } : input,
+        input: ruleOf && Object.keys(input).length > 0 ? { ...input, ruleOf } : input,
         readmission,
       }),
     ]
@@ -206,9 +207,12 @@ export function createGateway(
     app.route('/.well-known', wellKnown)
     app.use(hygiene)
     for (const placed of apps) if (placed.at === '/') app.route('/', placed.app)
-    for (const { route, handlers, readmits, stages } of calls) {
+    for (const { route, handlers, readmits, stages, ruleOf } of calls) {
       const ends = readmits ? [watchHandlers(createWatch(route), runtime.watch)] : []
-      const guarded = compose([...guards(route, stages ? [stages] : [], true, readmits), ...ends])
+      const guarded = compose([
+        ...guards(route, stages ? [stages] : [], true, readmits, ruleOf),
+        ...ends,
+      ])
       app.on(route.method, [route.path], guarded, ...handlers)
     }
     // The policy cannot route the gateway's own paths, whatever its patterns are.

@@ -10,7 +10,7 @@ import { JsonRefused, parseStrictJson } from '../http/strict-json.ts'
 import { withDeadline } from '../isolate/timers.ts'
 import type { InputSchemas } from '../policy/definition.ts'
 import type { InputError } from '../problems/reasons.ts'
-import { checked, MAX_FINDINGS, pointer } from '../validators/findings.ts'
+import { checked, MAX_FINDINGS, pointer, type RuleOf } from '../validators/findings.ts'
 import { repeatableNames } from '../validators/repeatable.ts'
 import { dropsUnknownKeys } from '../validators/strictness.ts'
 import { type BodyVariables, bodyOf } from './context.ts'
@@ -26,8 +26,8 @@ export interface ValidateOptions extends InputSchemas {
    * would be forwarded unchecked. False for handlers that use `c.req.valid`. Default true.
    */
   readonly forwards?: boolean
-  /** Whether findings contain the rules of the schema as data. Default false. */
-  readonly hasRules?: boolean
+  /** Adds the rules of the schema to findings as data. Default: they have none. */
+  readonly ruleOf?: RuleOf | undefined
 }
 
 const DEFAULT_MAX_DEPTH = 32
@@ -60,7 +60,7 @@ export const validate = ({
   body,
   maxDepth = DEFAULT_MAX_DEPTH,
   forwards = true,
-  hasRules = false,
+  ruleOf,
 }: ValidateOptions): MiddlewareHandler<Environment> => {
   for (const [name, schema] of Object.entries({ params, query, body })) {
     if (forwards && schema !== undefined && dropsUnknownKeys(schema)) {
@@ -76,17 +76,17 @@ export const validate = ({
 
   function checkBesideBody(c: Context): InputError[] {
     const errors: InputError[] = []
-    if (params !== undefined) check(c, 'params', params, c.req.param(), errors, hasRules)
+    if (params !== undefined) check(c, 'params', params, c.req.param(), errors, ruleOf)
     if (query !== undefined && repeatable !== undefined)
-      check(c, 'query', query, readQuery(c, repeatable, errors), errors, hasRules)
-    if (headers !== undefined) check(c, 'headers', headers, c.req.header(), errors, hasRules)
+      check(c, 'query', query, readQuery(c, repeatable, errors), errors, ruleOf)
+    if (headers !== undefined) check(c, 'headers', headers, c.req.header(), errors, ruleOf)
     return errors
   }
 
   async function checkAll(c: Context<Environment>, next: Next, schema: $ZodType) {
     const errors = checkBesideBody(c)
     const isAbsent = isOptional && !isEncoded(c) && (await readBodyText(c)) === ''
-    check(c, 'body', schema, isAbsent ? undefined : await readJson(c, maxDepth), errors, hasRules)
+    check(c, 'body', schema, isAbsent ? undefined : await readJson(c, maxDepth), errors, ruleOf)
     refuse(errors)
     await next()
   }
@@ -112,9 +112,9 @@ function check(
   schema: $ZodType,
   received: unknown,
   errors: InputError[],
-  hasRules: boolean,
+  ruleOf: RuleOf | undefined,
 ): void {
-  const { findings, value } = checked(where, schema, received, '', hasRules)
+  const { findings, value } = checked(where, schema, received, '', ruleOf)
   if (findings.length > 0) errors.push(...findings.slice(0, MAX_FINDINGS - errors.length))
   else c.req.addValidatedData(TARGETS[where], value as object)
 }

@@ -10,6 +10,9 @@ export const MAX_FINDINGS = 20
 
 const NONE: readonly InputError[] = []
 
+/** Returns the rule of an issue. For issues with their input. */
+export type RuleOf = (issue: z.core.$ZodIssue) => Pick<InputError, 'rule'>
+
 /** The parsed value, or why there is none. */
 export interface Checked {
   readonly findings: readonly InputError[]
@@ -19,18 +22,17 @@ export interface Checked {
 
 /**
  * Parses `value` with `schema`, or returns why it does not match: at most 20 paths and rules, never
- * the values. `at` is the JSON Pointer of `value` within the input. With `hasRules`, findings contain
- * the rules as data.
+ * the values. `at` is the JSON Pointer of `value` within the input. `ruleOf` adds the rules as data.
  */
 export function checked(
   where: InputError['in'],
   schema: z.core.$ZodType,
   value: unknown,
   at = '',
-  hasRules = false,
+  ruleOf?: RuleOf,
 ): Checked {
   const context = inEnglish()
-  const parsed = z.safeParse(schema, value, hasRules ? { ...context, reportInput: true } : context)
+  const parsed = z.safeParse(schema, value, ruleOf ? { ...context, reportInput: true } : context)
   if (parsed.success) {
     const paths = pathsOfOthers(where, schema, value, parsed.data)
     if (paths.length === 0) return { findings: NONE, value: parsed.data }
@@ -45,7 +47,7 @@ export function checked(
     in: where,
     path: at + pointer(issue.path),
     message: messageOf(issue),
-    ...(hasRules && ruleOf(issue)),
+    ...ruleOf?.(issue),
   }))
   return { findings, value: undefined }
 }
@@ -73,35 +75,6 @@ function pathsOfOthers(
 /** Returns the findings of {@link checked}. */
 export function findingsOf(...input: Parameters<typeof checked>): readonly InputError[] {
   return checked(...input).findings
-}
-
-/** Members of issues that describe the schema, and never the value. */
-const RULE_MEMBERS = [
-  'origin',
-  'minimum',
-  'maximum',
-  'inclusive',
-  'exact',
-  'divisor',
-  'values',
-  'expected',
-  'format',
-  'pattern',
-  'prefix',
-]
-
-/** Returns the rule of an issue, unless its schema has a message of its own. */
-function ruleOf(issue: z.core.$ZodIssue): Pick<InputError, 'rule'> {
-  const { code, message, input } = issue
-  if (code === 'unrecognized_keys') return {}
-  // `reportInput` keeps what a raw issue has.
-  const standard = (inEnglish()?.error ?? z.config().localeError)?.(issue as z.core.$ZodRawIssue)
-  if (message !== (typeof standard === 'string' ? standard : standard?.message)) return {}
-  const members = Object.entries(issue).filter(
-    ([name, value]) => RULE_MEMBERS.includes(name) && typeof value !== 'bigint',
-  )
-  const isAbsent = input === undefined
-  return { rule: { code, ...Object.fromEntries(members), ...(isAbsent && { isAbsent }) } }
 }
 
 /** zod's message for unknown keys quotes them. A response must not repeat the caller's input. */

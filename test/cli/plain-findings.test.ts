@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import * as z from 'zod/mini'
 import { plainFinding } from '../../cli/plain-findings.ts'
 import { findingsOf } from '../../src/validators/findings.ts'
+import { ruleOf } from '../../src/validators/rule.ts'
 
 const LISTING = 'portcullis bans list'
 
@@ -31,12 +32,12 @@ test.each<[string, z.core.$ZodType, unknown, string]>([
   ['an unknown member', z.strictObject({}), { a: 1 }, 'Unknown keys are not allowed'],
   ['a message of our own', z.uuid('must be a cursor'), 'a', 'must be a cursor'],
 ])('a finding about %s says what the value must be', (_, schema, value, message) => {
-  const [finding] = findingsOf('body', schema, value, '', true)
+  const [finding] = findingsOf('body', schema, value, '', ruleOf)
   expect(finding && plainFinding(finding, LISTING).message).toBe(message)
 })
 
 test('a finding about an id names the command that lists the ids', () => {
-  const [finding] = findingsOf('params', z.object({ id: z.uuid() }), { id: 'nonsense' }, '', true)
+  const [finding] = findingsOf('params', z.object({ id: z.uuid() }), { id: 'nonsense' }, '', ruleOf)
   expect(finding && plainFinding(finding, LISTING)).toEqual({
     in: 'params',
     path: '/id',
@@ -51,7 +52,7 @@ test.each([
   [7_776_000, '90d'],
 ])('a bound of %d seconds has the form of an option', (seconds, text) => {
   const schema = z.object({ expiresInSeconds: z.number().check(z.minimum(seconds)) })
-  const [finding] = findingsOf('body', schema, { expiresInSeconds: 1 }, '', true)
+  const [finding] = findingsOf('body', schema, { expiresInSeconds: 1 }, '', ruleOf)
   expect(finding && plainFinding(finding, LISTING).message).toBe(`must be at least ${text}`)
 })
 
@@ -68,7 +69,7 @@ test('the rule of a finding describes the schema, and never contains the value',
     schema,
     { a: { [secret]: 1 }, b: secret, c: secret },
     '',
-    true,
+    ruleOf,
   )
   expect(findings.map(({ path, rule }) => [path, rule?.code])).toEqual([
     ['/a', undefined],

@@ -6,6 +6,7 @@ import { completeRoute } from '../../policy/route.ts'
 import { type AdminCall, adminGroup, type CallGroup, refuseBody } from '../../routes/admin/call.ts'
 import { confinedTo, refuseTenant } from '../../routes/admin/tenant.ts'
 import type { Operation, SecurityScheme } from '../../routes/operation.ts'
+import { ruleOf } from '../../validators/rule.ts'
 import type { Declared, FeatureCallRequest, FeatureRoute } from './declaration.ts'
 import { kebab } from './names.ts'
 import { defectOf } from './own-stages.ts'
@@ -96,6 +97,7 @@ export const ownRoutes = (
         route: rowOf(route, policy),
         handlers: [...(route.body === undefined ? [refuseBody] : []), handler],
         readmits: true,
+        ruleOf,
         operation: operationOf(name, id, route, problems),
       },
     ]

@@ -11,6 +11,8 @@ import { readWhole, validate } from '../../middleware/validate.ts'
 import type { PolicyRoute } from '../../policy/policy.ts'
 import { completeRoute } from '../../policy/route.ts'
 import type { LoginDemand } from '../../problems/step-up.ts'
+import type { RuleOf } from '../../validators/findings.ts'
+import { ruleOf } from '../../validators/rule.ts'
 import type { Operation } from '../operation.ts'
 import type { CallerStages, CallFrame } from './frame.ts'
 import { type FeaturePermission, type OperatorCall, permissionOf } from './permissions.ts'
@@ -76,6 +78,8 @@ export interface AdminCall {
   readonly invoke?: (c: Context, input: CallInput) => Promise<unknown>
   /** Accept other callers than those with a token. Default: none. */
   readonly stages?: CallerStages
+  /** Adds the rules of the input to findings, for the command line. Default: they have none. */
+  readonly ruleOf?: RuleOf
   readonly operation: Operation
 }
 
@@ -155,9 +159,10 @@ export function adminGroup(
         return run(c, { params, query, body })
       },
       ...(acceptPeople && { stages: acceptPeople(changes) }),
+      ruleOf,
       handlers: [
         ...(body === undefined ? [refuseBody] : []),
-        ...(body !== undefined && bodyOptional ? [ifSent(validate({ body, hasRules: true }))] : []),
+        ...(body !== undefined && bodyOptional ? [ifSent(validate({ body, ruleOf }))] : []),
         readmitOperator(admitAgain, changes),
         async function handleCall(context) {
           const c = context as CallContext
