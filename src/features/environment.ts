@@ -15,6 +15,7 @@ import {
 import { markKeyless } from '../validators/issuer.ts'
 import { issuerClientsOf, issuerClientVariables } from '../validators/issuer-client.ts'
 import { clientsOf, clientVariables } from './authorization-server/schemas/client.ts'
+import { consoleVariables } from './console/schema.ts'
 import { readTraces, traceVariables } from './otlp/schema.ts'
 import { keylessIssuers } from './sign-in/keyless-issuers.ts'
 import { signalVariables } from './signals/schema.ts'
@@ -25,6 +26,7 @@ export const EVERY_FEATURE = [
   traceVariables,
   decisionPointVariables,
   signalVariables,
+  consoleVariables,
 ] as const
 
 /** The environment on Workers. */
