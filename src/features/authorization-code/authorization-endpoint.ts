@@ -9,7 +9,7 @@ import { keyPart } from '../../redis/key-part.ts'
 import { codeKeys } from '../../redis/keys.ts'
 import { followsFapi, mayActFor } from '../authorization-server/client.ts'
 import { type OAuthForm, parseForm } from '../authorization-server/form.ts'
-import { issuableAtSeconds } from '../authorization-server/grant-store.ts'
+import { issuableAtSeconds, revocationLookup } from '../authorization-server/grant-store.ts'
 import type { AuthorizationServerOptions } from '../authorization-server/options.ts'
 import {
   isRegisteredRedirect,
@@ -261,8 +261,8 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
 
     /**
      * Records the consent and returns a new code for it. `isRepeated`: the user has allowed it before,
-     * and was not asked again. Throws `Denied` if the consent has been withdrawn since, or if the
-     * pushed request has a code already.
+     * and was not asked again. Throws `Denied` if the consent has been withdrawn since, if the browser session has been
+     * revoked, or if the pushed request has a code already.
      */
     async issue(
       user: RequestUser,
@@ -287,9 +287,13 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
         login: knownLogin(principal),
       }
       const keys = await deriveCutoffKeys(store.keys, grant, issuer)
-      const { values } = await store.consult({ keys })
+      const own = await revocationLookup(store.keys, principal)
+      const { values } = await store.consult({ keys: [...own.keys, ...keys] })
+      // What admitted the request may not have had the revocation yet. The new session would be newer than it.
+      if (own.revokedBy(values) !== undefined)
+        throw oauthRefused('login_required', 'authorize_login')
       const nowMs = now()
-      const startedAtSeconds = issuableAtSeconds(values, nowMs)
+      const startedAtSeconds = issuableAtSeconds(values.slice(own.keys.length), nowMs)
       const expiresAtSeconds = startedAtSeconds + sessionSeconds
       const consent = {
         client,

@@ -14,7 +14,7 @@ import type { Denied } from '../../errors.ts'
 import type { CodeCheck } from '../../problems/checks.ts'
 import { mayActFor } from '../authorization-server/client.ts'
 import { decideGrant } from '../authorization-server/decide-grant.ts'
-import { refuseReplay } from '../authorization-server/grant-store.ts'
+import { isCutOff } from '../authorization-server/grant-store.ts'
 import type { AuthorizationServerOptions } from '../authorization-server/options.ts'
 import {
   type GrantHandler,
@@ -61,7 +61,7 @@ export function authorizationCodeGrant(
       await refuseUnlessBound(code, request)
       // The policy may have changed since the user allowed it.
       if (!mayActFor(client, bearer, tenantIssuers)) throw refused('tenant')
-      refuseReplay(await store.consult({ keys: [], proof }))
+      if (await isCutOff(store, issuer, session, proof)) throw refused('cut_off')
     }
     const grant: AccessGrant = {
       ...session.grant,

@@ -6,7 +6,9 @@ import {
   MAX_ISSUED_AHEAD_SECONDS,
   revokedBy,
 } from '../../access/revocation/revocation.ts'
+import { deriveCutoffKeys } from '../../access/tokens/access-grant.ts'
 import type { DpopProof } from '../../access/tokens/dpop.ts'
+import type { Session } from '../../access/tokens/refresh-family.ts'
 import { oauthRefused } from '../../access/tokens/rejection.ts'
 import { Denied } from '../../errors.ts'
 import type { RedisKeys } from '../../redis/keys.ts'
@@ -19,6 +21,8 @@ import { malformed, readSeconds } from '../../redis/reply.ts'
 export interface GrantStore {
   /** The names under which this store keeps what queries name. */
   readonly keys: RedisKeys
+  /** Whether sessions are in other places, which a cutoff may reach later than this store. Default false. */
+  readonly isAhead?: boolean
   /**
    * Returns the string values in the order of `keys`. Records the use of the proof; `proofIsNew` is
    * true on first use and without a proof. Adds one to all `counters` in one atomic step, or
@@ -80,6 +84,25 @@ export function consultedSeconds(value: string | null | undefined): number | und
 /** Throws `Denied` (`invalid_dpop_proof`) if the proof was used before (RFC 9449 section 11.1). */
 export function refuseReplay({ proofIsNew }: { readonly proofIsNew: boolean }): void {
   if (!proofIsNew) throw new Denied({ code: 'invalid_dpop_proof', check: 'replay' })
+}
+
+/**
+ * Records the use of a proof by a grant that continues a session. Returns whether a cutoff covers the session that its
+ * own place may not have yet: a token that is issued meanwhile would be newer than the cutoff, and outlive it. The store
+ * of the session finds all others, so one server is not asked.
+ */
+export async function isCutOff(
+  store: GrantStore,
+  issuer: string,
+  { id, grant, startedAtSeconds }: Session,
+  proof: DpopProof | undefined,
+): Promise<boolean> {
+  const keys = store.isAhead
+    ? await deriveCutoffKeys(store.keys, { ...grant, session: id }, issuer)
+    : []
+  const facts = await store.consult({ keys, proof })
+  refuseReplay(facts)
+  return facts.values.some((value) => (consultedSeconds(value) ?? -1) >= startedAtSeconds)
 }
 
 /**

@@ -7,7 +7,7 @@ import {
 import { oauthRefused } from '../../access/tokens/rejection.ts'
 import { followsFapi, mayActFor } from './client.ts'
 import { decideGrant } from './decide-grant.ts'
-import { issuableAtSeconds, refuseReplay } from './grant-store.ts'
+import { isCutOff, issuableAtSeconds, refuseReplay } from './grant-store.ts'
 import type { AuthorizationServerOptions } from './options.ts'
 import { type GrantHandler, issueOptionsOf, refuseUnbound, tokenResponse } from './token-request.ts'
 
@@ -67,7 +67,8 @@ export function refreshTokenGrant(options: AuthorizationServerOptions): GrantHan
       ...decideGrant(options, session.grant, undefined, { form, scope: form.one('scope') }),
       confirmation: proof?.thumbprint,
     }
-    refuseReplay(await store.consult({ keys: [], proof }))
+    if (await isCutOff(store, issuer, session, proof))
+      throw oauthRefused('invalid_grant', 'refresh_token_cut_off')
     // FAPI 2.0, section 5.3.2.1: no rotation. The key of the client protects its refresh tokens.
     const keepsToken = followsFapi(client, profile)
     const rotation = await refreshTokens.rotate(refreshToken, session, { keepsToken })

@@ -69,6 +69,8 @@ export interface GatewayOptions {
   readonly algorithms?: readonly string[]
   /** Private keys that replace the default signing keys. */
   readonly signingKeys?: readonly object[]
+  /** Lanes of its isolates; 0: one server. Default: those of the run. */
+  readonly lanes?: number
 }
 
 export async function startGateway(options: GatewayOptions = {}) {
@@ -106,6 +108,7 @@ export async function startGateway(options: GatewayOptions = {}) {
     ...gateway
   } = await startWith({
     policy,
+    ...(options.lanes !== undefined && { lanes: options.lanes }),
     variables: {
       ...(options.signs !== false && {
         SIGNING_KEYS: JSON.stringify({ keys: options.signingKeys ?? keys }),

@@ -17,6 +17,7 @@ export function createGrantStore(redis: RedisConnection): GrantStore {
   const once = sentOnce(redis)
   return {
     keys: redis.keys,
+    isAhead: redis.lanes !== undefined,
     async consult({ keys, proof, counters = [] }) {
       const commands: RedisCommand[] = []
       if (keys.length > 0) commands.push(['MGET', ...keys], ['EXISTS', ...keys])
