@@ -102,9 +102,15 @@ export function createProviderSessions({
           })
         if (providerSubject === undefined) return
         const owner = { issuer, providerSubject }
-        for (const session of await store.list(owner))
-          if (providerSession === undefined || session.providerSession === providerSession)
-            await sessions.end(session.id, owner)
+        // All of them, also one that is being opened, or whose lane is away: its end is then recorded.
+        const ids =
+          providerSession === undefined
+            ? await store.ids(owner)
+            : (await store.list(owner))
+                .filter((session) => session.providerSession === providerSession)
+                .map(({ id }) => id)
+        const ends = await Promise.allSettled(ids.map((id) => sessions.end(id, owner)))
+        for (const outcome of ends) if (outcome.status === 'rejected') throw outcome.reason
       } catch (error) {
         await store.forgetLogoutToken(hash).catch(() => {})
         throw error

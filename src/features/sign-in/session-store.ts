@@ -121,6 +121,8 @@ export interface SessionStore {
    * are being changed.
    */
   renew(renewal: SessionRenewal): Promise<string | undefined>
+  /** Returns the ids of a user's sessions, also of those that are being opened, and of some that have ended. */
+  ids(owner: SessionOwner): Promise<readonly string[]>
   /** Returns the sessions of a user that have not ended. */
   list(owner: SessionOwner): Promise<readonly ListedSession[]>
   /** Returns the encrypted tokens of a session. */

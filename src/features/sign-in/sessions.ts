@@ -11,6 +11,7 @@ import {
 import { MAX_CACHED_SECONDS } from '../../access/tokens/verifier.ts'
 import { type RandomBytes, randomBytes } from '../../crypto/random.ts'
 import { hmacSha256 } from '../../crypto/sha256.ts'
+import { Unavailable } from '../../errors.ts'
 import type { Login, Provider } from './provider.ts'
 import { newSessionReference, sessionReference } from './session.ts'
 import type { ListedSession, SessionOwner, SessionPlace, SessionStore } from './session-store.ts'
@@ -108,9 +109,19 @@ export function createSessions({
   const draw: NonNullable<SessionStore['draw']> = (subject, create) =>
     store.draw?.(subject, create) ?? create(0)
 
+  /** Undefined while its lane is away, too: every lane gets the revocation, so that it is recorded. */
+  async function subjectOf(id: string): Promise<string | undefined> {
+    try {
+      return await store.subjectOf?.(id)
+    } catch (error) {
+      if (error instanceof Unavailable) return undefined
+      throw error
+    }
+  }
+
   async function end(id: string, owner: SessionOwner): Promise<void> {
     await revocations.revokeToken({
-      subject: await store.subjectOf?.(id),
+      subject: await subjectOf(id),
       tokenIdHash: await tokenIdHash(owner.issuer, id),
       // No session lives longer. An operator may have shortened the terms since this one began.
       untilSeconds: nowSeconds() + absoluteSeconds + REVOCATION_MARGIN_SECONDS,

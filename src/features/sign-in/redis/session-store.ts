@@ -129,6 +129,15 @@ export function createSessionStore(redis: RedisConnection, now: () => number): S
     throw malformed()
   }
 
+  async function listIds(owner: SessionOwner): Promise<readonly string[]> {
+    const since = `(${Math.floor(now() / 1000)}`
+    const lists = lanesWith(redis, owner.providerSubject).map(async (lane) => {
+      const command = ['ZRANGEBYSCORE', await listKey(lane, owner), since, '+inf']
+      return readList(await sendCommand(lane, command)).map(readText)
+    })
+    return [...new Set((await Promise.all(lists)).flat())]
+  }
+
   async function readListed(
     lane: RedisConnection,
     ids: readonly string[],
@@ -274,13 +283,10 @@ export function createSessionStore(redis: RedisConnection, now: () => number): S
       return readText(reply) === '' ? undefined : readText(reply)
     },
 
+    ids: listIds,
+
     async list(owner) {
-      const since = `(${Math.floor(now() / 1000)}`
-      const lists = lanesWith(redis, owner.providerSubject).map(async (lane) => {
-        const command = ['ZRANGEBYSCORE', await listKey(lane, owner), since, '+inf']
-        return readList(await sendCommand(lane, command)).map(readText)
-      })
-      const ids = [...new Set((await Promise.all(lists)).flat())]
+      const ids = await listIds(owner)
       const byLane = new Map<RedisConnection, string[]>()
       const places = await Promise.all(ids.map(placeOf))
       for (const [at, id] of ids.entries()) {

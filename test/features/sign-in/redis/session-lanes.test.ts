@@ -15,6 +15,7 @@ import { createSessionStore } from '../../../../src/features/sign-in/redis/sessi
 import { createSeal } from '../../../../src/features/sign-in/seal.ts'
 import { createSessions, ownerOf } from '../../../../src/features/sign-in/sessions.ts'
 import type { RedisConnection } from '../../../../src/redis/connection.ts'
+import { replicationKeys } from '../../../../src/redis/keys.ts'
 import { ADDRESS, GATEWAY, IDP, nowSeconds, principal } from '../../../access/admission/callers.ts'
 import { apartFrom, type Call, lanesOver } from '../../../access/admission/redis/lanes.ts'
 import { startTestRedis, type TestRedis } from '../../../harness/redis.ts'
@@ -184,6 +185,49 @@ describe('a session on a cluster', () => {
       await expect(broken.ofProvider.endByProvider(IDP, logout)).rejects.toThrow()
     },
   )
+})
+
+describe('a logout of the provider that names only the user', () => {
+  const logoutOf = (providerSubject: string) => ({
+    ...{ id: 'jti-1', providerSubject, providerSession: undefined },
+    expiresAtSeconds: nowSeconds() + 60,
+  })
+
+  test('while the lane of a session is away fails, is recorded, and ends the session when the lane is back [R06]', async () => {
+    const own = gateway()
+    const other = apartFrom(own.lanes, ['anne'], 'provider-user')
+    const reference = await open(own, 'anne', other)
+    const away = own.laneOf('anne').keys.prefix
+    const ending = gateway({
+      send: ({ keys }, pass) =>
+        keys.prefix === away ? Promise.reject(new Unavailable('redis', 'unreachable')) : pass(),
+    })
+    await expect(ending.ofProvider.endByProvider(IDP, logoutOf(other))).rejects.toThrow(Unavailable)
+    // Another gateway completes it, as if 2 s had passed.
+    const { pendingFacts } = replicationKeys(own.lanes.keys)
+    for (const mark of await redis.direct.zrange(pendingFacts, 0, -1))
+      await redis.direct.zincrby(pendingFacts, -3e6, mark)
+    await own.lanes.broadcast.complete(Date.now)
+    expect((await own.admit(reference)).denial).toMatchObject({ code: 'token_revoked' })
+  })
+
+  test('ends a session whose login has only been listed yet', async () => {
+    const own = gateway()
+    const other = apartFrom(own.lanes, ['anne'], 'provider-user')
+    const list = own.laneOf(other).keys.prefix
+    let logout: Promise<void> | undefined
+    const opening = gateway({
+      async send({ keys }, pass) {
+        if (keys.prefix === list) return pass()
+        logout ??= own.ofProvider.endByProvider(IDP, logoutOf(other))
+        await logout
+        return pass()
+      },
+    })
+    const reference = await open(opening, 'anne', other)
+    expect(logout).toBeDefined()
+    expect((await own.admit(reference)).denial).toMatchObject({ code: 'token_revoked' })
+  })
 })
 
 describe('a session of an earlier version, in the control lane', () => {
