@@ -33,13 +33,11 @@ export interface OriginRequest {
   readonly caller?: Principal | null
   /** The client's normalized address. */
   readonly address?: string
-  /** The headers of the response need not be changeable: the caller copies it. Default false. */
-  readonly immutable?: boolean
 }
 
 /**
- * Port: sends a request to the origin. The headers of the response can be changed, unless the request is
- * `immutable`, and its body has the origin's content encoding.
+ * Port: sends a request to the origin. The headers of the response can be changed, and its body has
+ * the origin's content encoding.
  */
 export interface Origin {
   send(request: OriginRequest): Promise<Response>
@@ -82,7 +80,7 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
 
   return {
     async send(request) {
-      const { incoming, headers, body, timeoutMs, immutable } = request
+      const { incoming, headers, body, timeoutMs } = request
       const target = targetBelow(request)
       const abort = new AbortController()
       let watched: AbortSignal | undefined
@@ -117,7 +115,7 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
           throw refusal
         }
         // Not `c.body()`: that would lose the separate Set-Cookie fields and the body's encoding.
-        return answer.status === 101 || immutable ? answer : new Response(answer.body, answer)
+        return answer.status === 101 ? answer : new Response(answer.body, answer)
       } catch (cause) {
         const reason = abort.signal.aborted ? abort.signal.reason : cause
         if (reason instanceof Unavailable || reason instanceof Denied) throw reason

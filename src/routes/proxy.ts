@@ -148,8 +148,6 @@ export const proxy = ({
         route,
         caller,
         address,
-        // Otherwise it would be copied twice.
-        immutable: stream !== undefined,
       },
       coalesce ? createSharing(c, readmission) : undefined,
     )
@@ -158,8 +156,10 @@ export const proxy = ({
       ? sending
       : stream.during(sending, timeoutMs, cancelBody))
     if (received.status === 101) return upgrades.accept(received, stream)
-    const watched = stream && (await watchAnswer(received, stream, request.method, watchResponse))
-    const response = watched === received ? changeable(received) : (watched ?? received)
+    const response =
+      stream === undefined
+        ? received
+        : await watchAnswer(received, stream, request.method, watchResponse)
     const fields = fieldsOf(response.headers)
     sanitizeResponse(fields, response.status)
     if (locate !== undefined) publishLocations(fields, locate, publicOrigin)
@@ -168,10 +168,6 @@ export const proxy = ({
     return response
   }
 }
-
-/** Responses of other runtimes than Workers may be changeable as they are. */
-const changeable = (response: Response): Response =>
-  response instanceof Response ? new Response(response.body, response) : response
 
 function endingAtExpiry(): StreamWatch {
   const streams = createOpenStreams({ recheck: async () => [], now: () => Date.now() })

@@ -55,8 +55,7 @@ export function authorizedOrigin({
       for (let isFirst = true; ; isFirst = false) {
         const authorized = await credential.apply({ ...request, timeoutMs: endMs - now() })
         const timeoutMs = Math.max(endMs - now(), 1)
-        // `clean` changes its headers.
-        const response = await origin.send({ ...authorized, timeoutMs, immutable: false })
+        const response = await origin.send({ ...authorized, timeoutMs })
         if (response.status !== UNAUTHORIZED || concernsCaller) {
           if (response.status !== 101) credential.clean?.(response)
           return response

@@ -60,10 +60,8 @@ export function routedOrigin({ routes }: RoutedOriginOptions): Origin {
       if (assertions !== undefined && request.caller)
         headers.set('x-auth-assertion', await assertions.sign(request.caller))
       const target = row.target?.(request.incoming)
-      const { changeResponse } = row
-      const changeable = changeResponse && { immutable: false }
-      const response = await origin.send({ ...request, headers, target, ...changeable })
-      if (response.status !== 101) changeResponse?.(response.headers)
+      const response = await origin.send({ ...request, headers, target })
+      if (response.status !== 101) row.changeResponse?.(response.headers)
       return response
     },
   }
