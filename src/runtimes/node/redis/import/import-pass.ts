@@ -206,7 +206,7 @@ async function writeCopies(
   await Promise.all([...byLane].map(([lane, commands]) => send(acknowledged(lane), commands)))
 }
 
-/** Writes what leads to keys that are not in the lane of their hash. */
+/** Writes what leads to keys that are not in the lane of their hash. No later pass finds that one of them was lost. */
 async function writeNotes(changes: readonly Change[]): Promise<void> {
   const byLane = new Map<RedisConnection, RedisCommand[]>()
   for (const { key, value } of changes) {
@@ -216,7 +216,7 @@ async function writeNotes(changes: readonly Change[]): Promise<void> {
     const end = Number.isFinite(life) ? ['PX', life] : []
     add(byLane, note.lane, ['SET', note.key, note.place, ...end])
   }
-  await Promise.all([...byLane].map(([lane, commands]) => send(lane, commands)))
+  await Promise.all([...byLane].map(([lane, commands]) => send(acknowledged(lane), commands)))
 }
 
 /** Removes keys that an earlier pass has copied, and that the source does not have any more. */
