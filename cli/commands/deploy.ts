@@ -15,6 +15,7 @@ import { readProject } from '../deploy/project.ts'
 import { APP, awaitReadiness } from '../deploy/readiness.ts'
 import { type Scratch, withScratch } from '../deploy/secrets.ts'
 import {
+  configuredVariables,
   incomplete,
   missingCredentials,
   mistakesIn,
@@ -175,7 +176,8 @@ async function deployProject(options: DeployOptions): Promise<void> {
   if (plan.mistakes.length > 0) throw incomplete(folder, environment.name, plan.mistakes)
   for (const line of table(steps, COLUMNS).split('\n')) output.remark(line)
   await confirm(`Deploy to ${environment.name}?`, options)
-  const deployedBy = await deployerOf(folder, process.env)
+  const given = { ...configuredVariables(environment), ...values }
+  const deployedBy = ofApp ? undefined : await deployerOf(folder, given)
   const { versions, operator, failure } = await withScratch((scratch) => {
     const wrangler = wranglerFor(target, scratch)
     const report = (line: string) => output.remark(line)

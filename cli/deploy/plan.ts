@@ -106,19 +106,21 @@ const VARIABLES: Readonly<Record<WorkerRole, readonly string[]>> = {
   origin: [],
 }
 
+/** Not secrets: each deployment says them. */
+const PLAIN: readonly string[] = ['PUBLIC_URL', 'DEPLOYED_BY']
+
 function releaseOf(
   worker: EnvironmentWorker,
   stored: readonly string[] | undefined,
   { values, createOperator }: PlanOptions,
 ): Release {
   const existing = stored ?? []
-  // The URL is a variable of the generated configuration.
   const ofOrigins = worker.role === 'gateway' ? Object.keys(values).filter(isNamedByPolicy) : []
   const sent =
     worker.role === 'app'
       ? secretsOfApp(worker, values)
       : [...VARIABLES[worker.role], ...ofOrigins].filter(
-          (name) => name in values && name !== 'PUBLIC_URL',
+          (name) => name in values && !PLAIN.includes(name),
         )
   const configured = tableOf(worker.table.vars)
   const isNew = (name: string) =>

@@ -28,15 +28,18 @@ export function deployedBy(file: string | undefined): string {
   return whole.slice(0, MAX_CHARACTERS)
 }
 
-/** Returns the text for a deployment of a project. Undefined if its policy has no console, or cannot be read. */
+/**
+ * Returns the text for a deployment of a project: that of `values`, if there is one. Undefined if the policy has no console,
+ * or cannot be read.
+ */
 export async function deployerOf(
   root: string,
-  env: Readonly<Record<string, string | undefined>>,
+  { DEPLOYED_BY }: Readonly<Record<string, string | undefined>>,
 ): Promise<string | undefined> {
+  if (DEPLOYED_BY) return DEPLOYED_BY
   try {
     const file = policyFile(undefined, '--config', root, root)
-    return withDeployer({ DEPLOYED_BY: env.DEPLOYED_BY }, await loadPolicy(file, root), file)
-      .DEPLOYED_BY
+    return withDeployer({ DEPLOYED_BY }, await loadPolicy(file, root), file).DEPLOYED_BY
   } catch {
     return undefined
   }

@@ -152,10 +152,16 @@ describe('a first deployment and the ones after it', DEPLOYING, () => {
 
   test('a run without the values keeps the secrets that exist', async () => {
     api.forget()
-    const env = { UPSTASH_REDIS_REST_TOKEN: '', UPSTASH_REDIS_REST_URL: '' }
+    const env = {
+      UPSTASH_REDIS_REST_TOKEN: '',
+      UPSTASH_REDIS_REST_URL: '',
+      DEPLOYED_BY: 'release 42',
+    }
     const { code, stdout, stderr } = await project.deploy(['--yes', '--json'], env)
     expect(code, stderr).toBe(0)
     expect(secretsOf(api, 'shop')).toEqual(first)
+    // No secret: it is shown.
+    expect(variablesOf(api, 'shop')).toEqual({ PUBLIC_URL: gateway.url, DEPLOYED_BY: 'release 42' })
     expect(JSON.parse(stdout)).toMatchObject({ url: gateway.url, ready: true })
   })
 

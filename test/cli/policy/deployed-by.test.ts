@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { account, deployedBy, withDeployer } from '../../../cli/policy/deployed-by.ts'
+import { account, deployedBy, deployerOf, withDeployer } from '../../../cli/policy/deployed-by.ts'
 import { policyWith } from '../../features/console/policy.ts'
 import boundedPolicy from '../../harness/bounded-policy.ts'
 
@@ -48,4 +48,9 @@ test('an environment that names somebody, and a policy without a console, stay a
   const none = {}
   expect(withDeployer(none, boundedPolicy, file)).toBe(none)
   expect(withDeployer(none, policyWith(), file)).toEqual({ DEPLOYED_BY: deployedBy(file) })
+})
+
+test('a deployment keeps the name that its values give, also if its policy cannot be read', async () => {
+  expect(await deployerOf(folder, { DEPLOYED_BY: 'release 42' })).toBe('release 42')
+  expect(await deployerOf(folder, {})).toBeUndefined()
 })
