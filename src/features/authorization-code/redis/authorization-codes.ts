@@ -96,7 +96,8 @@ export function createAuthorizationCodes(
       if (known === undefined) return 'unknown'
       const { familyHash, familySeconds, end } = redemption
       // The script has ended the session of the first use in its lane.
-      if (known.found === 'replayed' && lanes) await families.end(familyHash, end)
+      const mustSpread = lanes !== undefined || (redis.replicasAcked ?? 0) > 0
+      if (known.found === 'replayed' && mustSpread) await families.end(familyHash, end)
       if (known.found === 'redeemed')
         await lanes?.point(familyHash, known.lane, Math.ceil(familySeconds))
       return known.found

@@ -234,6 +234,25 @@ describe('an authorization code on a cluster', () => {
     expect(await inControl()).toBe(end.revokedBeforeSeconds)
   })
 
+  test('that is used twice on one server ends its session in as many replicas as configured', async () => {
+    const { end } = await prepared()
+    const waits: (number | undefined)[] = []
+    const one: RedisConnection = {
+      ...server,
+      replicasAcked: 1,
+      send(commands, options) {
+        waits.push(options?.acknowledgedBy)
+        return server.send(commands)
+      },
+    }
+    const own = { codes: createAuthorizationCodes(one) }
+    const code = await issue(own)
+    expect((await use(own, code, end)).outcome).toBe('redeemed')
+    expect(waits).not.toContain(1)
+    expect((await use(own, code, end)).outcome).toBe('replayed')
+    expect(waits).toContain(1)
+  })
+
   test('is redeemed, and its replay found, by gateways with and without credentials=control', async () => {
     const { end } = await prepared()
     for (const [first, second] of [
