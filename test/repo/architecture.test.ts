@@ -59,9 +59,9 @@ describe('the structure of the source', () => {
     expect(cyclesOf([...edges, ...edgesOf(tools), ...own], (file) => file)).toEqual([])
   })
 
-  test('the benchmarks have at most 13,805 lines', () => {
+  test('the benchmarks have at most 13,815 lines', () => {
     const lines = filesBelow(root, 'bench').map((file) => textOf(file).split('\n').length - 1)
-    expect(lines.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(13_805)
+    expect(lines.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(13_815)
   })
 
   test('a planted cycle between two folders is found, with the imports that close it', () => {

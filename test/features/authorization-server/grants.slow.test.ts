@@ -324,7 +324,10 @@ describe('token exchange', () => {
     try {
       const client = await broken.createClient()
       const { status, body } = await broken.exchange(client, await broken.login())
-      expect({ status, error: body.error }).toEqual({ status: 500, error: 'server_error' })
+      expect({ status, error: body.error }).toEqual({
+        status: 503,
+        error: 'temporarily_unavailable',
+      })
       expect(await broken.redis.direct.keys('pc:refresh:*')).toEqual([])
       const opaque = await broken.createClient({ tokenFormat: 'opaque' })
       expect((await broken.exchange(opaque, await broken.login())).status).toBe(200)

@@ -131,7 +131,10 @@ describe('a refresh that fails consumes no refresh token [S38]', () => {
       await bare.redis.direct.set(key, JSON.stringify(wanting))
       for (let count = 0; count < 2; count++) {
         const { status, body } = await bare.refresh(mine, first.refresh_token)
-        expect({ status, error: body.error }).toEqual({ status: 500, error: 'server_error' })
+        expect({ status, error: body.error }).toEqual({
+          status: 503,
+          error: 'temporarily_unavailable',
+        })
       }
       const family = (await bare.redis.direct.keys('pc:refresh:*'))[0] ?? ''
       expect(await bare.redis.direct.hget(family, 'previous')).toBeFalsy()
