@@ -24,8 +24,26 @@ export const statusView = z.strictObject({
   newestEventAt: z.nullable(time).check(describe('null: no audit database, or it is empty')),
 })
 
-const REQUESTS = /^portcullis_requests_total\{[^\n]*?,decision="(\w+)",[^\n]*\} (\d+)$/gm
+const REQUESTS = 'portcullis_requests_total{'
+/** A quotation mark in the value of another label has a backslash before it. */
+const DECISION = /,decision="(\w+)"/
 const SAMPLE = /^portcullis_(\w+?)(?:\{(?:outcome|dependency)="([^"]*)"\})? (\S+)$/gm
+
+/** Returns the decided requests by outcome, from metrics in the text format of Prometheus. */
+export function requestsIn(text: string): Readonly<Record<string, number>> {
+  const counts = new Map([
+    ['allow', 0],
+    ['deny', 0],
+    ['error', 0],
+  ])
+  for (const line of text.split('\n')) {
+    const decision = line.startsWith(REQUESTS) ? DECISION.exec(line)?.[1] : undefined
+    if (decision === undefined) continue
+    const count = Number(line.slice(line.lastIndexOf(' ')))
+    counts.set(decision, (counts.get(decision) ?? 0) + count)
+  }
+  return Object.fromEntries(counts)
+}
 
 /** Creates the call. */
 export function statusCalls({ metrics }: FeatureParts): (frame: CallFrame) => readonly AdminCall[] {
@@ -46,10 +64,7 @@ export function statusCalls({ metrics }: FeatureParts): (frame: CallFrame) => re
       async handle({ scope }) {
         refuseTenant(scope)
         const groups = new Map<string, Record<string, number>>()
-        const requests: Record<string, number> = { allow: 0, deny: 0, error: 0 }
         const text = await metrics.text()
-        for (const [, decision = '', value] of text.matchAll(REQUESTS))
-          requests[decision] = (requests[decision] ?? 0) + Number(value)
         for (const [, name = '', label = '', value] of text.matchAll(SAMPLE))
           groups.set(name, { ...groups.get(name), [label]: Number(value) })
         const totals = (name: string) => groups.get(name) ?? {}
@@ -57,7 +72,7 @@ export function statusCalls({ metrics }: FeatureParts): (frame: CallFrame) => re
         const newest = single('audit_newest_event_timestamp_seconds')
         return {
           isolates: single('isolates'),
-          requests,
+          requests: requestsIn(text),
           open: totals('breaker_open_isolates'),
           redisCalls: totals('redis_calls_total'),
           auditEvents: totals('audit_events_total'),

@@ -59,7 +59,7 @@ const MEASURED: ReadonlySet<string> = new Set([
 const HEAVY = [
   '-----BEGIN ',
   '(?:[01]\\d|2[0-3]):[0-5]\\d',
-  '^portcullis_',
+  '^portcullis_(\\w',
   '|configured:',
   'userpassword',
   '(?<!\\/)\\/+$',
@@ -123,7 +123,9 @@ describe('the time of a measured pattern does not grow faster than its text:', (
   }
 
   const heavy = patternsOf(files).filter(([, { pattern }]) => isHeavy(pattern))
-  test('each part of a heavy pattern is one of a pattern', () => {
+  test('each part of a heavy pattern is one of a pattern, and no part includes a new one', () => {
+    // Two patterns read certificates.
+    expect(heavy.map(([text]) => text)).toHaveLength(HEAVY.length + 1)
     for (const part of HEAVY)
       expect(
         heavy.some(([, { pattern }]) => pattern.source.includes(part)),
