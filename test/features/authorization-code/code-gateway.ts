@@ -23,7 +23,7 @@ import { definePolicy } from '../../../src/policy/policy.ts'
 import { newAddress } from '../../harness/address.ts'
 import { PUBLIC_URL, startGateway } from '../../harness/gateway.ts'
 import { ISSUER } from '../../harness/issuer.ts'
-import { lanesOfRun } from '../../harness/lanes.ts'
+import { LANE, lanesOfRun } from '../../harness/lanes.ts'
 import { privateJwk } from '../authorization-server/gateway.ts'
 
 export { PUBLIC_URL }
@@ -198,12 +198,16 @@ export async function startCodeGateway(
   const call = (accessToken: string, path = '/mcp') =>
     send(path, { headers: { Authorization: `Bearer ${accessToken}` } })
 
-  const countOf = async (pattern: string) => (await redis.direct.keys(pattern)).length
+  /** Counts the keys of a name, in whichever lane they are. */
+  const countOf = async (name: string) => {
+    const kind = new RegExp(`^${LANE}${name}:`)
+    return (await redis.direct.keys(`pc:*${name}:*`)).filter((key) => kind.test(key)).length
+  }
   /** Codes, sessions and opaque tokens, and requests that have reached the origin. */
   const issued = async () => ({
-    codes: await countOf('pc:code:*'),
-    families: await countOf('pc:refresh:*'),
-    references: await countOf('pc:reference:*'),
+    codes: await countOf('code'),
+    families: await countOf('refresh'),
+    references: await countOf('reference'),
     originCalls: requests.length,
   })
 

@@ -49,7 +49,7 @@ function exchanges(client: TestClient, tokens: readonly string[]) {
   )
 }
 
-const families = async () => (await gateway.redis.direct.keys('pc:refresh:*')).length
+const families = async () => (await gateway.redis.direct.keys('pc:*refresh:*')).length
 const statuses = (replies: readonly { status: number }[], status: number) =>
   replies.filter((reply) => reply.status === status).length
 const repeated = (token: string, times: number) => Array.from({ length: times }, () => token)

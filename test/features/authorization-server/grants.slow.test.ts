@@ -4,6 +4,7 @@ import { revokedBeforeKey } from '../../../src/access/revocation/revocation.ts'
 import { newApiKey } from '../../../src/access/tokens/api-key.ts'
 import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
 import { createKey, ISSUER, mint } from '../../harness/issuer.ts'
+import { lanesOfRun } from '../../harness/lanes.ts'
 import { ACCESS_TOKEN, PUBLIC_URL, privateJwk, startGateway, type TestGateway } from './gateway.ts'
 
 const OTHER_API = 'https://other-api.test/v1'
@@ -218,7 +219,9 @@ test('a request with a JWT makes one call to Redis, with an opaque token two, an
   const login = await gateway.login()
   expect(await calls(() => gateway.exchange(client, login))).toBe(3)
   const { refresh_token } = (await gateway.exchange(client, login)).body
-  expect(await calls(() => gateway.refresh(client, refresh_token))).toBe(3)
+  // With lanes, the control lane says first whether the session is revoked.
+  const expected = lanesOfRun > 0 ? 4 : 3
+  expect(await calls(() => gateway.refresh(client, refresh_token))).toBe(expected)
 })
 
 describe('token exchange', () => {
@@ -328,10 +331,10 @@ describe('token exchange', () => {
         status: 503,
         error: 'temporarily_unavailable',
       })
-      expect(await broken.redis.direct.keys('pc:refresh:*')).toEqual([])
+      expect(await broken.redis.direct.keys('pc:*refresh:*')).toEqual([])
       const opaque = await broken.createClient({ tokenFormat: 'opaque' })
       expect((await broken.exchange(opaque, await broken.login())).status).toBe(200)
-      expect(await broken.redis.direct.keys('pc:refresh:*')).toHaveLength(1)
+      expect(await broken.redis.direct.keys('pc:*refresh:*')).toHaveLength(1)
     } finally {
       await broken.close()
     }

@@ -136,7 +136,7 @@ describe('a refresh that fails consumes no refresh token [S38]', () => {
           error: 'temporarily_unavailable',
         })
       }
-      const family = (await bare.redis.direct.keys('pc:refresh:*'))[0] ?? ''
+      const family = (await bare.redis.direct.keys('pc:*refresh:*'))[0] ?? ''
       expect(await bare.redis.direct.hget(family, 'previous')).toBeFalsy()
       await bare.redis.direct.set(key, JSON.stringify(record))
       expect((await bare.refresh(mine, first.refresh_token)).status).toBe(200)

@@ -52,7 +52,7 @@ describe('a client of a tenant [S38]', () => {
         expect(reply.body.error).toBe('invalid_request')
         const reason = 'invalid_request:subject_token_tenant'
         expect(gateway.events.at(-1)).toMatchObject({ decision: 'deny', reason })
-        expect(await gateway.redis.direct.keys('pc:refresh*')).toEqual([])
+        expect(await gateway.redis.direct.keys('pc:*refresh:*')).toEqual([])
       }
     },
   )

@@ -88,7 +88,7 @@ describe.each(ROOTS)('from a %s token [S70]', (kind) => {
       ),
       { numRuns: 15 },
     )
-    for (const key of await gateway.redis.direct.keys('pc:refresh:*'))
+    for (const key of await gateway.redis.direct.keys('pc:*refresh:*'))
       expect(await gateway.redis.direct.ttl(key)).toBeLessThanOrEqual(900)
   })
 })

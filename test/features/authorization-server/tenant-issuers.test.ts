@@ -75,7 +75,7 @@ describe.each(POLICIES)(
       })
 
     async function expectRefused(client: Record<string, string>, token: string) {
-      const families = async () => (await gateway.redis.direct.keys('pc:refresh:*')).sort()
+      const families = async () => (await gateway.redis.direct.keys('pc:*refresh:*')).sort()
       const before = { families: await families(), origin: gateway.originCalls() }
       const reply = await exchange(client, token)
       expect(reply.status, reply.text).toBe(400)

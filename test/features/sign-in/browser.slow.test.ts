@@ -128,7 +128,7 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('in a browser, on %s [S76
     await page.evaluate(`document.querySelector('button[name=logout], button').click()`)
     await until(page, at('/oauth/signed-out'))
     expect(gateway.provider.calls).toContain('POST /session/end/confirm')
-    expect(await gateway.redis.direct.keys('pc:session:*')).toEqual([])
+    expect(await gateway.redis.direct.keys('pc:*session:*')).toEqual([])
     gateway.provider.user.subject = undefined
     await go('/orders')
     await until(page, titled('Provider'))
