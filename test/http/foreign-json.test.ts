@@ -32,7 +32,7 @@ const OWN: Readonly<Record<string, string>> = {
   'redis/rest-by-fetch.ts': 'replies of Redis',
   'routes/admin/call.ts': 'a body that the strict reader has accepted',
   'runtimes/audit/consumer.ts': 'messages of the queue, and a variable',
-  'runtimes/node/redis/import/import-pass.ts': 'records in Redis',
+  'runtimes/node/redis/import/subjects.ts': 'records in Redis',
   'runtimes/node/redis/import/values.ts': 'records in Redis',
   'testing/decision.ts': 'responses of the gateway under test',
 }
