@@ -12,7 +12,6 @@ export interface AddressRange {
 /** Dotted decimal without leading zeros, which some parsers read as octal. */
 const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/
 const IPV6_GROUP = /^[\da-f]{1,4}$/i
-const DOTTED_END = /^(.*:)([\d.]*\.[\d.]*)$/
 /** Longest textual IPv6 address: six groups and a dotted quad. */
 const MAX_IPV6_LENGTH = 45
 const IPV6_GROUPS = 8
@@ -58,13 +57,11 @@ export function isInRange(address: AddressGroups, { groups, bits }: AddressRange
 
 function parseIpv6(text: string): AddressGroups | undefined {
   if (text.length > MAX_IPV6_LENGTH) return undefined
-  const [, start, dotted] = DOTTED_END.exec(text) ?? []
-  if (start !== undefined && dotted !== undefined) {
-    if (!isIpv4(dotted)) return undefined
-    const end = groupsOfIpv4(dotted).map((group) => group.toString(16))
-    return parseGroups(start + end.join(':'))
-  }
-  return parseGroups(text)
+  const lastStart = text.lastIndexOf(':') + 1
+  const last = text.slice(lastStart)
+  if (!isIpv4(last)) return parseGroups(text)
+  const end = groupsOfIpv4(last).map((group) => group.toString(16))
+  return parseGroups(text.slice(0, lastStart) + end.join(':'))
 }
 
 function parseGroups(text: string): AddressGroups | undefined {
