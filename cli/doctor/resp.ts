@@ -34,7 +34,10 @@ export async function checkResp({ prefix, ...target }: RespTarget): Promise<read
     if (typeof replies === 'string')
       return [
         mistake(CHECK, `REDIS_URL: ${replies}`, 'Start Redis, or correct REDIS_URL.'),
-        ...warnings.map((text) => warning(CHECK, text, CLUSTER_REMEDY)),
+        // Of one server, the warning says the same.
+        ...(lanes === undefined
+          ? []
+          : warnings.map((text) => warning(CHECK, text, CLUSTER_REMEDY))),
       ]
     const info = replies.map(({ result }) => String(result)).join('\n')
     return [
