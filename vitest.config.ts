@@ -89,9 +89,9 @@ export default defineConfig(({ mode }) => {
   const env = { ...shared.env, ...(isLong && { LONG: '1' }) }
   return {
     test: {
-      // Tests wait for processes and timers much of the time: on two cores, six files run at once, beside
-      // one file of another process of `npm run test:all`. With five, a sixth of the time no core worked.
-      maxWorkers: 6,
+      // Tests wait for processes and timers much of the time: on two cores, five files run at once, beside
+      // one file of another process of `npm run test:all`. With six, deadlines of the product passed.
+      maxWorkers: 5,
       sequence: { sequencer: SlowFirst },
       projects: [
         {
