@@ -145,7 +145,9 @@ describe('a session on a cluster', () => {
       expiresAtSeconds: nowSeconds() + 60,
     })
     for (const reference of references)
-      expect((await gateway().admit(reference)).denial?.code).toMatch(/^token_re(?:voked|jected)$/)
+      expect((await gateway().admit(reference)).denial?.code).toMatch(
+        /^token_(?:revoked|rejected)$/,
+      )
     expect(await own.sessions.list(user)).toEqual([])
   })
 
