@@ -223,13 +223,9 @@ async function checkOut(
 
 /** Links the packages that apps install beside the product. In a checkout they are for development only. */
 function linkPeers(directory: string): void {
-  const manifest = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as {
-    readonly peerDependencies?: Readonly<Record<string, string>>
-  }
-  for (const name of Object.keys(manifest.peerDependencies ?? {})) {
-    const [own, linked] = [ROOT, directory].map((root) => join(root, 'node_modules', name))
-    if (own !== undefined && linked !== undefined && existsSync(own) && !existsSync(linked))
-      symlinkSync(own, linked)
+  for (const name of ['hono', 'zod']) {
+    const linked = join(directory, 'node_modules', name)
+    if (!existsSync(linked)) symlinkSync(join(ROOT, 'node_modules', name), linked)
   }
 }
 

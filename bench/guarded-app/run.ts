@@ -33,10 +33,8 @@ interface Side {
 
 const BY_HAND = ['hono', 'jose', '@upstash/redis', '@upstash/ratelimit', 'zod']
 
-/** What a side costs. */
 interface Costs {
   readonly side: Side
-  /** The folder of the project. */
   readonly path: string
   readonly packages: number
   readonly installedBytes: number

@@ -136,12 +136,13 @@ function comparisonTable({ comparisons }: Results): string {
   const ratio = ({ median, low, high }: Compared['cpu']) =>
     `${median.toFixed(3)} (${low.toFixed(3)} to ${high.toFixed(3)})`
   return plainTable(
-    ['HEAD', 'BASE', 'CPU of HEAD to BASE', 'pairs', 'verdict'],
+    ['HEAD', 'BASE', 'runtime', 'CPU of HEAD to BASE', 'pairs', 'verdict'],
     comparisons.map(({ result: { head, base, cpu, pairs, verdict, options } }) => {
       const slowed = options.slowDownPercent
       return [
         `${head.name}${slowed === 0 ? '' : `, slowed down by ${slowed} %`}`,
         base.name,
+        `${options.runtime ?? 'workerd'}${options.durable ? ', durable audit' : ''}`,
         ratio(cpu),
         String(pairs.length),
         `${verdict} at ${options.thresholdPercent} %`,

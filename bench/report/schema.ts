@@ -115,7 +115,12 @@ const comparison = z.object({
   cpu: interval,
   throughput: interval,
   pairs: z.array(z.object({ cpuRatio: number })),
-  options: z.object({ thresholdPercent: number, slowDownPercent: number }),
+  options: z.object({
+    thresholdPercent: number,
+    slowDownPercent: number,
+    runtime: runtime.exactOptional(),
+    durable: z.boolean().exactOptional(),
+  }),
 })
 
 /** One results file. `benchmark` determines its kind. */
