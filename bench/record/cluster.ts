@@ -24,7 +24,7 @@ export interface RecordedCluster {
   perform(question: ClusterQuestion): Promise<ClusterAnswer>
 }
 
-/** The user of a process, which tells the gates who calls. */
+/** The name of a user of Redis for each process. The proxies read from it which process calls. */
 export const userOf = (process: number): string => `gateway-${process}`
 
 export async function startCluster(

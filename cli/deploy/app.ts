@@ -17,8 +17,9 @@ const USUAL = ['UPSTASH_REDIS_REST_URL', 'UPSTASH_REDIS_REST_TOKEN']
 const ADDRESS = 'PUBLIC_URL'
 
 /**
- * Returns the values that a deployment of the app uses: those of its file, and the usual ones. Variables of `processEnv`
- * take precedence. Empty values count as absent.
+ * Returns the values that a deployment of the app uses: those of its file, and the usual ones. For the usual ones,
+ * variables of `processEnv` take precedence: another name of the file can have another meaning in a shell, such as `USER`.
+ * Empty values count as absent.
  */
 export function readAppValues(
   of: ValuesOf,
@@ -26,10 +27,10 @@ export function readAppValues(
   processEnv: NodeJS.ProcessEnv,
 ): Values {
   const inFile = valuesInFile(of, named)
-  const names = new Set([...Object.keys(inFile), ...USUAL, ADDRESS, ...CREDENTIALS])
+  const usual = new Set([...USUAL, ADDRESS, ...CREDENTIALS])
   const values: Record<string, string> = {}
-  for (const name of names) {
-    const value = processEnv[name] || inFile[name]
+  for (const name of new Set([...Object.keys(inFile), ...usual])) {
+    const value = (usual.has(name) && processEnv[name]) || inFile[name]
     if (value) values[name] = value
   }
   return values

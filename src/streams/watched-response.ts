@@ -26,7 +26,7 @@ export function watchedResponse(
     return new Response(countedBody(body.getReader(), stream), response)
   const bytes = Number(declared)
   // The runtime may decode the bytes while they are read: then their number is not the declared one.
-  const isShort = bytes > 0 && bytes <= MAX_EARLY_BYTES && !headers.has('Content-Encoding')
+  const isShort = isLength(bytes) && bytes <= MAX_EARLY_BYTES && !headers.has('Content-Encoding')
   const reader = isShort ? bytesOf(body) : undefined
   if (reader !== undefined) return earlyResponse(response, stream, reader, bytes)
   if (stream.finishes) return pipedResponse(response, stream, countedBody(body.getReader(), stream))
@@ -34,6 +34,9 @@ export function watchedResponse(
   stream.opened({ cut: (error) => abort.abort(error) })
   return pipedResponse(response, stream, body, abort.signal)
 }
+
+/** A Worker behind a binding can state any text as length. */
+const isLength = (bytes: number): boolean => Number.isSafeInteger(bytes) && bytes > 0
 
 /** Undefined for a body that JavaScript creates in chunks of its own. */
 function bytesOf(body: ReadableStream<Uint8Array>): ReadableStreamBYOBReader | undefined {
@@ -75,7 +78,7 @@ function pipedResponse(
   signal?: AbortSignal,
 ): Response {
   const bytes = Number(response.headers.get('Content-Length'))
-  const pipe = bytes > 0 ? new FixedLengthStream(bytes) : new IdentityTransformStream()
+  const pipe = isLength(bytes) ? new FixedLengthStream(bytes) : new IdentityTransformStream()
   const closed = () => stream.closed()
   source.pipeTo(pipe.writable, signal && { signal }).then(closed, closed)
   return new Response(pipe.readable, response)

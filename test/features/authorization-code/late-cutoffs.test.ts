@@ -37,7 +37,7 @@ test('no code gives a token that is newer than a cutoff in the control lane [S33
 })
 
 test.each(['a cutoff of the user', 'the end of the browser session'])(
-  'nobody gets a code with a session that is older than %s in the control lane [S33]',
+  'a session that only the control lane has ended, by %s, gets no code [S33]',
   async (which) => {
     const [id, cookie] = [await gateway.createClient(), gateway.signIn()]
     const params = gateway.requestOf(id, newVerifier())

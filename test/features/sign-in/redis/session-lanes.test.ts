@@ -132,7 +132,7 @@ describe('a session on a cluster', () => {
     expect(new Set(own.calls)).toEqual(new Set([own.laneOf('anne').keys.prefix]))
   })
 
-  test('of a user whom the provider names otherwise is listed, and ended by a logout of the provider', async () => {
+  test('of a user with another name at the provider is listed, and a logout of the provider ends it', async () => {
     const own = gateway()
     const other = apartFrom(own.lanes, ['anne'], 'provider-user')
     const references = [await open(own, 'anne', other), await open(own, 'anne', other)]
