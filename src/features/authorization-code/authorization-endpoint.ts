@@ -288,7 +288,8 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
       }
       const keys = await deriveCutoffKeys(store.keys, grant, issuer)
       const own = await revocationLookup(store.keys, principal)
-      const { values } = await store.consult({ keys: [...own.keys, ...keys] })
+      const { subject } = principal
+      const { values } = await store.consult({ keys: [...own.keys, ...keys], subject })
       // What admitted the request may not have had the revocation yet. The new session would be newer than it.
       if (own.revokedBy(values) !== undefined)
         throw oauthRefused('login_required', 'authorize_login')

@@ -117,7 +117,7 @@ export function identityAssertionGrant(
     const windowSeconds = leftSeconds + REVOCATION_MARGIN_SECONDS
     const key = `${codeKeys(store.keys).oauthRequests}assertion:${user.tokenIdHash}`
     const counters = [{ name: 'assertion', key, limit: 1, windowSeconds }]
-    const facts = await store.consult({ keys, proof, counters })
+    const facts = await store.consult({ keys, subject: user.subject, proof, counters })
     const by = revocation.revokedBy(facts.values.slice(0, own))
     if (by !== undefined) throw oauthRefused('invalid_grant', `assertion_revoked_${by}`)
     if (facts.exhausted !== undefined) throw oauthRefused('invalid_grant', 'assertion_replay')

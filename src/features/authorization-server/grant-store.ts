@@ -30,6 +30,11 @@ export interface GrantStore {
    */
   consult(query: {
     readonly keys: readonly string[]
+    /**
+     * The subject of the credential that the keys concern. Its lane may have a revocation before this store does, and
+     * the other way round: the later one counts. Absent: only this store is read.
+     */
+    readonly subject?: string | undefined
     readonly proof?: DpopProof | undefined
     readonly counters?: readonly GrantCounter[]
   }): Promise<GrantFacts>

@@ -62,8 +62,9 @@ export function createIntrospectionEndpoint(options: IntrospectionOptions) {
     const presented = await options.readPresented(token, request.waitUntil)
     if (presented === undefined) return INACTIVE
     if (!mayIntrospect(presented, client, issuer)) return INACTIVE
-    const { keys, revokedBy } = await revocationLookup(store.keys, bearerOf(presented, issuer))
-    const { values } = await store.consult({ keys })
+    const bearer = bearerOf(presented, issuer)
+    const { keys, revokedBy } = await revocationLookup(store.keys, bearer)
+    const { values } = await store.consult({ keys, subject: bearer.subject })
     if (revokedBy(values) !== undefined) return INACTIVE
     return presented.kind === 'refresh'
       ? sessionState(presented.session, issuer)

@@ -116,7 +116,12 @@ export function tokenExchangeGrant(options: AuthorizationServerOptions): GrantHa
       { ...limits.client, name: 'exchange_client', key: byClient },
       { ...limits.subjectToken, name: 'exchange_subject_token', key: byToken },
     ]
-    const facts = await options.store.consult({ keys, proof, counters })
+    const facts = await options.store.consult({
+      keys,
+      subject: subject.subject,
+      proof,
+      counters,
+    })
     const ownKeys = revocation.keys.length
     const by = revocation.revokedBy(facts.values.slice(0, ownKeys))
     if (by !== undefined) throw oauthRefused('invalid_request', `subject_token_revoked_${by}`)

@@ -73,7 +73,7 @@ export async function refuseRevoked(
     tokenIdHash: await tokenIdHash(publicUrl, tokenId),
     issuedAtSeconds: rotatedAtSeconds,
   })
-  const { values } = await revocationFacts.consult({ keys })
+  const { values } = await revocationFacts.consult({ keys, subject })
   if (revokedBy(values) !== undefined)
     throw inputRefused('body', '/expiresInSeconds', 'must be absent, because the key is revoked')
 }
@@ -92,7 +92,7 @@ export async function issuableSecond(
   const grant = { subject, client, tenant, roles: [], scopes: [], audiences: [] }
   const own = await revocationLookup(revocationFacts.keys, operator)
   const keys = [...own.keys, ...(await deriveCutoffKeys(revocationFacts.keys, grant, publicUrl))]
-  const { values } = await revocationFacts.consult({ keys })
+  const { values } = await revocationFacts.consult({ keys, subject: operator.subject })
   const by = own.revokedBy(values.slice(0, own.keys.length))
   if (by !== undefined) throw new Denied({ code: 'token_revoked', by })
   try {

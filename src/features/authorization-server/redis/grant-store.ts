@@ -1,9 +1,15 @@
-/** Reads the stored state for a grant from Redis in one pipeline. */
+/** Reads the stored state for a grant from Redis in one round. */
 
 import { secondsUntil } from '../../../problems/retry-after.ts'
-import { type RedisCommand, type RedisConnection, sentOnce } from '../../../redis/connection.ts'
+import {
+  type RedisCommand,
+  type RedisConnection,
+  type RedisReply,
+  sentOnce,
+} from '../../../redis/connection.ts'
+import { renamed } from '../../../redis/keys.ts'
 import { recordUse } from '../../../redis/lanes.ts'
-import { malformed, readResult } from '../../../redis/reply.ts'
+import { malformed, readResult, readSeconds } from '../../../redis/reply.ts'
 import { evalCommand } from '../../../redis/script.ts'
 import type { GrantCounter, GrantFacts, GrantStore } from '../grant-store.ts'
 import { COUNT_EXCHANGES_SCRIPT } from './scripts.generated.ts'
@@ -18,9 +24,9 @@ export function createGrantStore(redis: RedisConnection): GrantStore {
   return {
     keys: redis.keys,
     isAhead: redis.lanes !== undefined,
-    async consult({ keys, proof, counters = [] }) {
-      const commands: RedisCommand[] = []
-      if (keys.length > 0) commands.push(['MGET', ...keys], ['EXISTS', ...keys])
+    async consult({ keys, subject, proof, counters = [] }) {
+      const commands = readCommands(keys)
+      const lane = keys.length > 0 && subject !== undefined ? redis.lanes?.of(subject) : undefined
       if (counters.length > 0) commands.push(countCommand(counters))
       // Of a cluster, the lane of its hash records a proof, in the same round.
       const isApart = redis.lanes !== undefined && proof !== undefined
@@ -34,14 +40,18 @@ export function createGrantStore(redis: RedisConnection): GrantStore {
           'NX',
         ])
       const sender = proof === undefined ? redis : once
-      const [replies, isNew] = await Promise.all([
+      const [replies, isNew, inLane] = await Promise.all([
         commands.length === 0 ? [] : sender.send(commands),
         !isApart ||
           recordUse(redis, proof.replayId, (names) => names.proof, proof.replayTtlSeconds),
+        lane?.send(readCommands(keys.map((key) => renamed(key, redis.keys, lane.keys)))),
       ])
       const results = replies.map(readResult)
       return {
-        values: keys.length > 0 ? readStrings(results[0], results[1], keys.length) : [],
+        values: latest(
+          keys.length > 0 ? readStrings(results[0], results[1], keys.length) : [],
+          inLane && readStrings(...readPair(inLane), keys.length),
+        ),
         proofIsNew: proof === undefined || isApart ? isNew : isFirstUse(results.at(-1)),
         exhausted:
           counters.length > 0
@@ -50,6 +60,32 @@ export function createGrantStore(redis: RedisConnection): GrantStore {
       }
     },
   }
+}
+
+function readCommands(keys: readonly string[]): RedisCommand[] {
+  return keys.length > 0
+    ? [
+        ['MGET', ...keys],
+        ['EXISTS', ...keys],
+      ]
+    : []
+}
+
+function readPair(replies: readonly RedisReply[]): [unknown, unknown] {
+  const [values, existing] = replies.map(readResult)
+  return [values, existing]
+}
+
+/** Returns the later value of each key. A key may be missing in one place while a revocation is copied. */
+function latest(
+  values: readonly (string | null)[],
+  inLane: readonly (string | null)[] = [],
+): readonly (string | null)[] {
+  return values.map((value, index) => {
+    const other = inLane[index] ?? null
+    if (value === null || other === null) return value ?? other
+    return readSeconds(value) >= readSeconds(other) ? value : other
+  })
 }
 
 function readStrings(values: unknown, existing: unknown, length: number): (string | null)[] {

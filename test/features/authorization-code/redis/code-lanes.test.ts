@@ -94,6 +94,32 @@ describe('a single use on a cluster', () => {
   )
 })
 
+describe('the revocations of a presented token on a cluster', () => {
+  test('are read in the control lane and in that of its subject at once, and the later one counts', async () => {
+    const { grants, lanes, sent, prefixOf } = gateway()
+    const names = ['a', 'b', 'c', 'd'].map((name) => `cutoff:${name}`)
+    const [a, b, c] = names
+    const control = { [`${lanes.keys.prefix}${a}`]: '10', [`${lanes.keys.prefix}${b}`]: '9' }
+    const own = { [`${prefixOf('anne')}${b}`]: '10', [`${prefixOf('anne')}${c}`]: '7' }
+    await redis.direct.mset({ ...control, ...own })
+    const keys = names.map((name) => lanes.keys.prefix + name)
+    expect((await grants.consult({ keys, subject: 'anne' })).values).toEqual([
+      '10',
+      '10',
+      '7',
+      null,
+    ])
+    expect(sent.sort()).toEqual([lanes.keys.prefix, prefixOf('anne')].sort())
+    for (const away of [lanes.keys.prefix, prefixOf('anne')])
+      await expect(gateway({ away }).grants.consult({ keys, subject: 'anne' })).rejects.toThrow(
+        Unavailable,
+      )
+    // A text that is not a second must not count as an earlier one.
+    await redis.direct.set(`${prefixOf('anne')}${a}`, 'x')
+    await expect(grants.consult({ keys, subject: 'anne' })).rejects.toThrow(Unavailable)
+  })
+})
+
 describe('a pushed authorization request on a cluster', () => {
   const request = {
     ...{ kind: 'pushed' as const, client: 'app' },
