@@ -118,6 +118,7 @@ const requestToken = (isolate: Isolate) =>
 
 test('signing keys that have expired are an outage, which the log, readiness and the audit event name', async () => {
   const isolate = startWith({ own: { exp: inDays(1) } })
+  const other = startWith({ own: { exp: inDays(1) } })
   expect((await get(isolate, '/orders', await userToken(0))).status).toBe(200)
   expect((await requestToken(isolate)).status).toBe(200)
   gateway.requests.length = 0
@@ -135,6 +136,9 @@ test('signing keys that have expired are an outage, which the log, readiness and
   expect(errors).toEqual(['{"incident":"no_signing_key","variable":"SIGNING_KEYS"}'])
   for (const { text } of [refused, token, ready]) expect(text).not.toMatch(/SIGNING_KEYS|signs/)
   expect((await get(isolate, '/public')).status).toBe(200)
+  // Another gateway of this process has a log of its own.
+  expect((await get(other, '/-/readyz')).status).toBe(503)
+  expect(errors).toHaveLength(2)
 })
 
 test('a signing key whose halves do not match is an outage, and not ready from the start', async () => {

@@ -89,7 +89,8 @@ export async function activeSigningKey(
     cause = error
   }
   const kid = jwk?.kid
-  report('error', { incident: 'no_signing_key', variable, issuer, algorithm, kid }, nowMs)
+  const incident = { incident: 'no_signing_key', variable, issuer, algorithm, kid }
+  report(keys, 'error', incident, nowMs)
   throw new Unavailable(dependency, 'no_key', { cause })
 }
 
@@ -102,7 +103,8 @@ export function reportExpiry(
   const endMs = endOfKeys(keys, algorithm)
   if (endMs - nowMs > EXPIRES_SOON_MS || endMs <= nowMs) return
   const expiresAt = new Date(endMs).toISOString()
-  report('warn', { incident: 'signing_key_expires', variable, issuer, algorithm, expiresAt }, nowMs)
+  const incident = { incident: 'signing_key_expires', variable, issuer, algorithm, expiresAt }
+  report(keys, 'warn', incident, nowMs)
 }
 
 /** Returns when the last key expires, in milliseconds since the epoch. */
@@ -113,14 +115,20 @@ const endOfKeys = (keys: readonly SigningJwk[], algorithm?: SigningAlgorithm): n
       .map(({ exp = Number.POSITIVE_INFINITY }) => exp * 1000),
   )
 
-/** When this isolate last logged a line. There are a few for each key. */
-const reportedMs = new Map<string, number>()
+/** When a line about a set of keys was last logged, by the first key of the set. */
+const reportedMs = new WeakMap<SigningJwk, Map<string, number>>()
 
-function report(level: 'warn' | 'error', incident: object, nowMs: number): void {
+function report(
+  [first]: readonly SigningJwk[],
+  level: 'warn' | 'error',
+  incident: object,
+  nowMs: number,
+): void {
   const line = JSON.stringify(incident)
   const pauseMs = level === 'warn' ? DAY_MS : REPEAT_OUTAGE_MS
-  if (nowMs < (reportedMs.get(line) ?? Number.NEGATIVE_INFINITY) + pauseMs) return
-  reportedMs.set(line, nowMs)
+  const times = (first && reportedMs.get(first)) ?? new Map<string, number>()
+  if (nowMs < (times.get(line) ?? Number.NEGATIVE_INFINITY) + pauseMs) return
+  if (first !== undefined) reportedMs.set(first, times.set(line, nowMs))
   console[level](line)
 }
 
