@@ -1,10 +1,13 @@
 /** Client of the operators' API. It uses the login of a person, or requests its own access token and keeps that in memory. */
+import { randomBytes } from 'node:crypto'
 import type { Connection } from './connection.ts'
 import { Failure, REFUSED, usage } from './failure.ts'
 import { exchange, WAITING_TIMEOUT_MS } from './http.ts'
 
 const METADATA_PATH = '/.well-known/oauth-authorization-server'
 const ADMIN_PATH = '/-/admin'
+const TRACE_ID_BYTES = 16
+const SPAN_ID_BYTES = 8
 /** The token is renewed this long before it expires. */
 const RENEW_MS = 30_000
 /** The code of a response to a path that does not exist. */
@@ -62,10 +65,11 @@ interface TokenAnswer {
 }
 
 /**
- * Creates the client. Sends no request before the first call. `signal` aborts calls in progress.
+ * Creates the client. All its requests are in one trace, by which lists of the audit trail group them. Sends no request before the first call. `signal` aborts calls in progress.
  */
 export function createGateway(connection: Connection, signal?: AbortSignal): Gateway {
   const requestIds = new Set<string>()
+  const traceId = randomBytes(TRACE_ID_BYTES).toString('hex')
   const onRequestId = (id: string) => void requestIds.add(id)
   let metadata: Metadata | undefined
   let token: { readonly value: string; readonly renewAtMs: number } | undefined
@@ -78,6 +82,7 @@ export function createGateway(connection: Connection, signal?: AbortSignal): Gat
     metadata ??= await exchange({
       method: 'GET',
       url: new URL(METADATA_PATH, connection.url),
+      headers: traced(),
       signal,
       onRequestId,
     }).catch((error: unknown) => {
@@ -90,12 +95,18 @@ export function createGateway(connection: Connection, signal?: AbortSignal): Gat
     return new URL(new URL(named).pathname, connection.url)
   }
 
+  /** W3C Trace Context, sampled. */
+  const traced = () => ({
+    traceparent: `00-${traceId}-${randomBytes(SPAN_ID_BYTES).toString('hex')}-01`,
+  })
+
   async function form(url: URL, fields: Record<string, string>): Promise<object> {
     if ('login' in connection) throw usage(NEEDS_CLIENT)
     return exchange({
       method: 'POST',
       url,
       headers: {
+        ...traced(),
         Authorization: basic(connection),
         'Content-Type': 'application/x-www-form-urlencoded',
       },
@@ -155,6 +166,7 @@ export function createGateway(connection: Connection, signal?: AbortSignal): Gat
       method,
       url,
       headers: {
+        ...traced(),
         Authorization: `Bearer ${await accessToken()}`,
         ...(body !== undefined && { 'Content-Type': 'application/json' }),
       },

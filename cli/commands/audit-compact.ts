@@ -1,6 +1,8 @@
 /** Audit events in the width of a terminal: one line each. */
+import { type CommandEvent, groupCommands } from '../../src/audit/command-events.ts'
 import { cut, shortTime } from '../compact.ts'
 import type { Output } from '../output.ts'
+import type { TrailEvent } from '../tail.ts'
 import { line, type Style, visible } from '../text.ts'
 
 interface ShownEvent {
@@ -34,8 +36,27 @@ export const isCompact = (
 export const compactColumns = ({ width }: Style): readonly string[] =>
   width >= ID_WIDTH ? ID_COLUMNS : COLUMNS
 
+/**
+ * Returns the rows of events. A command of an operator is one row, which counts its further events, unless a route is selected.
+ */
+export function compactEvents(
+  events: readonly TrailEvent[],
+  { route }: { readonly route?: string } = {},
+): readonly Record<string, unknown>[] {
+  return grouped(events, route).map(({ event, others }) => compactEvent(event, others))
+}
+
+/** Returns the events that are lines, with the number of those that are parts of them. */
+export const grouped = (
+  events: readonly TrailEvent[],
+  route: string | undefined,
+): readonly { readonly event: TrailEvent; readonly others: number }[] =>
+  route === undefined
+    ? groupCommands(events as readonly (TrailEvent & CommandEvent)[])
+    : events.map((event) => ({ event, others: 0 }))
+
 /** Returns the members that a terminal shows: the subject, or else the client; what was done, after the reason. */
-export function compactEvent(event: object): Record<string, unknown> {
+export function compactEvent(event: object, others = 0): Record<string, unknown> {
   const { time, method, route, status, decision, reason = '', actor, call } = event as ShownEvent
   const { change, observed = [], requestId } = event as ShownEvent
   const done = change === undefined ? [] : [change.action, change.target]
@@ -44,13 +65,13 @@ export function compactEvent(event: object): Record<string, unknown> {
     ...{ time: shortTime(time, Date.now()), status, method, requestId, decision },
     route: [route, call && (call.name ?? call.method)].filter(Boolean).join(' '),
     caller: actor?.subject ?? actor?.client,
-    reason: [reason, ...done, ...watched].join(' '),
+    reason: [reason, ...done, ...watched, ...(others > 0 ? [`(+${others})`] : [])].join(' '),
   }
 }
 
 /** Formats one event as a line that is as wide as the terminal at most. */
-export function compactLine(event: object, style: Style): string {
-  const row = compactEvent(event)
+export function compactLine(event: object, style: Style, others = 0): string {
+  const row = compactEvent(event, others)
   const columns = compactColumns(style)
   const taken = columns.reduce(
     (sum, name) => sum + (WIDTHS[name as keyof typeof WIDTHS] ?? 0) + GAP_WIDTH,

@@ -6,7 +6,7 @@ import { Failure, UNDECIDED } from '../failure.ts'
 import type { Gateway } from '../gateway.ts'
 import { createTail, type EventPage, isReadOfTrail, type Tail, type TrailEvent } from '../tail.ts'
 import { headingLine, line } from '../text.ts'
-import { compactLine, isCompact } from './audit-compact.ts'
+import { compactLine, grouped, isCompact } from './audit-compact.ts'
 import {
   EVENT_COLUMNS,
   EVENT_WIDTHS,
@@ -58,15 +58,13 @@ async function follow(options: TailOptions, signal: AbortSignal): Promise<void> 
       troubled = false
       if (!hasHeading && !compact) output.remark(headingLine(EVENT_COLUMNS, EVENT_WIDTHS))
       hasHeading = true
-      for (const event of tail.unseen(events)) {
-        if (!isOwn(event))
-          output.result(
-            event,
-            compact
-              ? compactLine(event, output.style)
-              : line(event, EVENT_COLUMNS, EVENT_WIDTHS, output.style),
-          )
-      }
+      const fresh = tail.unseen(events).filter((event) => !isOwn(event))
+      if (compact)
+        for (const { event, others } of grouped(fresh, options.route))
+          output.result(event, compactLine(event, output.style, others))
+      else
+        for (const event of fresh)
+          output.result(event, line(event, EVENT_COLUMNS, EVENT_WIDTHS, output.style))
     } catch (error) {
       if (signal.aborted || !passes(error)) throw error
       if (!troubled) process.stderr.write(`portcullis: ${error.code}, trying again\n`)

@@ -11,7 +11,7 @@ import {
 } from '../command.ts'
 import type { Gateway } from '../gateway.ts'
 import type { EventPage } from '../tail.ts'
-import { compactColumns, compactEvent, isCompact, summaryOf } from './audit-compact.ts'
+import { compactColumns, compactEvents, isCompact, summaryOf } from './audit-compact.ts'
 import { addErase } from './audit-erase.ts'
 import { EVENT_COLUMNS, type EventFilter, filtered, filterQuery } from './audit-filter.ts'
 import { addTail } from './audit-tail.ts'
@@ -47,9 +47,12 @@ export function addAuditCommands(program: Command): void {
         ...pageQuery(options),
       })
       if (page.events.length > 0 && isCompact(options, output)) {
-        const rows = page.events.map(compactEvent)
+        const rows = compactEvents(page.events, options)
         const table = output.fitted(rows, compactColumns(output.style))
         output.result(page, `${summaryOf(page.events)}\n${table}`)
+        const parts = page.events.length - rows.length
+        if (parts > 0)
+          output.remark(`${parts} more events are parts of these commands. --wide lists each.`)
         if (page.cursor !== undefined) output.remark(`More entries: --cursor ${page.cursor}`)
       } else output.list(page, page.events, EVENT_COLUMNS, 'matching events', LATENESS)
       for (const event of page.events) {

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { groupCommands } from '../../src/audit/command-events.ts'
 import { type Credentials, type Operator, startOperator } from './operator.ts'
 
 let operator: Operator
@@ -16,9 +17,11 @@ const HEADING =
 interface Event {
   readonly id: string
   readonly requestId: string
+  readonly traceId: string
+  readonly decision: 'allow'
   readonly reason: string
   readonly route: string | null
-  readonly actor: { readonly client: string | null }
+  readonly actor: Record<'issuer' | 'subject' | 'client', string | null>
   readonly change?: { readonly action: string; readonly target: string }
 }
 
@@ -43,6 +46,23 @@ describe('audit query', () => {
       ...['audit', 'query', '--request-id', requestId.toUpperCase()],
     )
     expect(one.events).toMatchObject([{ requestId, reason: 'missing_token' }])
+  })
+
+  test('a command with a client secret is one event for readers, with the number of its parts', async () => {
+    await operator.run('revoke', 'subject', 'bob')
+    const list = () => operator.runJson<{ events: Event[] }>('audit', 'query', '--since', '1h')
+    const isRevocation = ({ change }: Event) => change?.action === 'revocation.create'
+    await expect
+      .poll(async () => (await list()).events.filter(isRevocation).length, { timeout: 30_000 })
+      .toBeGreaterThan(0)
+    const { events } = await list()
+    const revoked = events.find(isRevocation)
+    const parts = events.filter(({ traceId }) => traceId === revoked?.traceId)
+    expect(parts.map(({ route }) => route)).toContain('/oauth/token')
+    const groups = groupCommands(events)
+    expect(groups.filter(({ event }) => parts.includes(event))).toEqual([
+      { event: revoked, others: parts.length - 1 },
+    ])
   })
 
   test('prints the found and the expected value for a refused token', async () => {

@@ -1,6 +1,11 @@
 import { createColors } from 'picocolors'
 import { describe, expect, test } from 'vitest'
-import { compactEvent, compactLine, summaryOf } from '../../cli/commands/audit-compact.ts'
+import {
+  compactEvent,
+  compactEvents,
+  compactLine,
+  summaryOf,
+} from '../../cli/commands/audit-compact.ts'
 import { compactTable, cut, shortTime } from '../../cli/compact.ts'
 import { answerOf } from '../../cli/policy/show-matrix.ts'
 
@@ -106,4 +111,54 @@ test('the first line of the matrix says how many routes each caller may call', (
   expect(answerOf({ callers: ['anonymous', 'reader'], rows })).toBe(
     '2 rows; may call: anonymous 1, reader 2',
   )
+})
+
+describe('the events of a command on a terminal', () => {
+  const traceId = 'a'.repeat(32)
+  const actor = { ...{ issuer: 'i', subject: 'ops', client: 'ops' }, tenant: null }
+  let ids = 0
+  const eventOf = (route: string, more: object = {}) => ({
+    ...{ id: `e${ids++}`, time: '2026-11-27T14:32:55.490Z', status: 200, decision: 'allow' },
+    ...{ reason: 'ok', method: 'GET', route, traceId, actor, ...more },
+  })
+  const metadata = eventOf('/.well-known/oauth-authorization-server', {
+    actor: { issuer: null, subject: null, client: null },
+  })
+  const token = eventOf('/oauth/token')
+  const read = eventOf('/-/admin/limits')
+  const change = { action: 'limit.override', target: 'x' }
+  const changed = eventOf('/-/admin/limits/overrides', { change })
+  const rowsOf = (...events: { readonly id: string; readonly time: string }[]) =>
+    compactEvents(events).map(({ route, reason }) => `${route}: ${reason}`)
+
+  test('are one row, of the change if there is one', () => {
+    const row = '/-/admin/limits/overrides: ok limit.override x (+3)'
+    expect(rowsOf(changed, read, token, metadata)).toEqual([row])
+    expect(rowsOf(metadata, token, read, changed)).toEqual([row])
+    expect(rowsOf(read, eventOf('/-/admin/bans'), token)).toEqual(['/-/admin/limits: ok (+2)'])
+  })
+
+  test('are rows of their own where a route is selected, and without a call of an operator', () => {
+    expect(compactEvents([read, token], { route: '/oauth/token' })).toHaveLength(2)
+    expect(rowsOf(token, metadata)).toHaveLength(2)
+    expect(rowsOf(eventOf('/orders'), token)).toHaveLength(2)
+  })
+
+  test.each<[string, object]>([
+    ['a second change', { change }],
+    ['a refusal', { decision: 'deny' }],
+    ['a failure', { decision: 'error' }],
+    ['a call of somebody else', { actor: { ...actor, subject: 'mallory', client: 'm' } }],
+    ['a call with another trace', { traceId: 'b'.repeat(32) }],
+    ['a call without a trace', { traceId: '0'.repeat(32) }],
+    ['an erased event', { traceId: '' }],
+    ['a request that is no call of an operator', { route: '/-/administration' }],
+  ])('do not hide %s', (_what, more) => {
+    expect(rowsOf(changed, eventOf('/-/admin/limits', more))).toHaveLength(2)
+  })
+
+  test('do not hide a token that another client got in the same trace', () => {
+    const other = eventOf('/oauth/token', { actor: { ...actor, client: 'mallory' } })
+    expect(rowsOf(changed, other)).toHaveLength(2)
+  })
 })

@@ -168,6 +168,8 @@ describe('the structure of the source', () => {
     shared.push('src/features/environment.ts')
     // `serve` loads the package of the project, and needs its types.
     shared.push('src/runtimes/node/index.ts', 'src/runtimes/node/other-runtime.ts')
+    // Lists of events group those of a command as the console does.
+    shared.push('src/audit/command-events.ts')
     // `doctor` names the callback that a provider must accept.
     shared.push('src/features/sign-in/callback.ts')
     // It logs in there with a code that does not exist, as the sign-in does with one that does.

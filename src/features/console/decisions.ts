@@ -80,7 +80,7 @@ ${card('Search', searchForm(query))}
 ${card(
   'Events',
   html`${streamBox(pathTo(TAIL_PATH.slice(CONSOLE_PATH.length), { ...query, ...NO_TIMES }))}
-<div id="events">${eventTable(page.events)}</div>${
+<div id="events">${eventTable(page.events, query.route !== undefined)}</div>${
     page.cursor === undefined
       ? ''
       : html`<p><a href="${pathTo('/decisions', { ...query, cursor: page.cursor })}">Older events</a></p>`

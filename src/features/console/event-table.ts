@@ -1,25 +1,36 @@
 /** The table of audit events. */
 import { html } from 'hono/html'
+import { type CommandGroup, groupCommands } from '../../audit/command-events.ts'
 import type { AuditEvent } from '../../audit/event.ts'
 import { type Markup, pathTo, table, when } from './layout.ts'
 
 export const DECISION_WORDS = { allow: 'allowed', deny: 'refused', error: 'failed' } as const
 
-export const eventTable = (events: readonly AuditEvent[]): Markup =>
+/** Lists events. A command of an operator is one row; with `isWhole`, each event is. */
+export const eventTable = (events: readonly AuditEvent[], isWhole = false): Markup =>
   table(
     'Events',
     ['Time (UTC)', 'Decision', 'Status', 'Route', 'Reason', 'Caller', 'Address'],
-    events.map(({ time, requestId, decision, status, method, route, reason, actor, address }) => [
-      html`<a href="${pathTo(`/decisions/${encodeURIComponent(requestId)}`)}">${when(time)}</a>`,
-      html`<span class="tag ${decision}">${DECISION_WORDS[decision]}</span>`,
-      status,
-      `${method} ${route ?? '(no route)'}`,
-      reason,
-      callerLink(actor),
-      html`<a href="${pathTo('/callers', { kind: 'address', value: address })}">${address}</a>`,
-    ]),
+    (isWhole ? events.map((event) => ({ event, others: 0 })) : groupCommands(events)).map(eventRow),
     'No event matches.',
   )
+
+const eventRow = ({ event, others }: CommandGroup<AuditEvent>) => {
+  const { time, requestId, decision, status, method, route, reason, actor, address } = event
+  return [
+    html`<a href="${pathTo(`/decisions/${encodeURIComponent(requestId)}`)}">${when(time)}</a>`,
+    html`<span class="tag ${decision}">${DECISION_WORDS[decision]}</span>`,
+    status,
+    `${method} ${route ?? '(no route)'}`,
+    withOthers(reason, others),
+    callerLink(actor),
+    html`<a href="${pathTo('/callers', { kind: 'address', value: address })}">${address}</a>`,
+  ]
+}
+
+/** Returns the reason, and how many more events belong to the same command. */
+export const withOthers = (reason: string, others: number): string =>
+  others === 0 ? reason : `${reason} (+${others} of this command)`
 
 /** Returns how the page of callers finds the caller of an event. Undefined: it is anonymous. */
 export function callerOfEvent({ subject, client, key }: AuditEvent['actor']) {

@@ -1,11 +1,12 @@
 /** The live tail of decisions: a stream of server-sent events, and the script that shows them. */
+import { type CommandGroup, groupCommands } from '../../audit/command-events.ts'
 import type { AuditEvent } from '../../audit/event.ts'
 import { Denied } from '../../errors.ts'
 import { NO_STORE } from '../../http/response-headers.ts'
 import { visible } from '../../problems/visible.ts'
 import { auditPage, filtersOf } from './decision-query.ts'
 import { eventStream } from './event-stream.ts'
-import { callerOfEvent, DECISION_WORDS } from './event-table.ts'
+import { callerOfEvent, DECISION_WORDS, withOthers } from './event-table.ts'
 import { CONSOLE_PATH, pathTo, SCRIPT_PATH, TAIL_PATH } from './layout.ts'
 import type { Desk, PageDefinition } from './page.ts'
 import { SCRIPT } from './script.ts'
@@ -89,7 +90,11 @@ function tailOf(desk: Desk): Response {
     const fresh = found.events.filter(({ id }) => !known.has(id)).reverse()
     seen = new Set([...known, ...fresh.map(({ id }) => id)].slice(-MAX_SEEN))
     isFirst = false
-    const sent = fresh.map((event) => `data: ${JSON.stringify(rowOf(event))}\n\n`).join('')
+    const rows =
+      desk.query.route === undefined
+        ? groupCommands(fresh)
+        : fresh.map((event) => ({ event, others: 0 }))
+    const sent = rows.map((row) => `data: ${JSON.stringify(rowOf(row))}\n\n`).join('')
     // The last line finds out that the browser has left.
     return `${sent}${isSkipped ? SKIPPED : ''}id: ${nowMs}\n:\n\n`
   }
@@ -98,25 +103,15 @@ function tailOf(desk: Desk): Response {
 }
 
 /** What the script shows of an event: texts, and paths of the console. */
-function rowOf({
-  id,
-  time,
-  requestId,
-  decision,
-  status,
-  method,
-  route,
-  reason,
-  actor,
-  address,
-}: AuditEvent) {
+function rowOf({ event, others }: CommandGroup<AuditEvent>) {
+  const { id, time, requestId, decision, status, method, route, reason, actor, address } = event
   const caller = callerOfEvent(actor)
   const cells: readonly (readonly [text: string, path?: string])[] = [
     [time.slice(0, 19).replace('T', ' '), pathTo(`/decisions/${encodeURIComponent(requestId)}`)],
     [DECISION_WORDS[decision]],
     [String(status)],
     [`${method} ${route ?? '(no route)'}`],
-    [reason],
+    [withOthers(reason, others)],
     caller === undefined ? ['anonymous'] : [caller.value, pathTo('/callers', { ...caller })],
     [address, pathTo('/callers', { kind: 'address', value: address })],
   ]

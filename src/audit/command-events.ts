@@ -1,0 +1,62 @@
+/** Groups the events of one command of an operator, for lists that people read. */
+import type { AuditEvent } from './event.ts'
+
+const ADMIN = '/-/admin'
+/** What a command needs before its calls. */
+const PREPARATION: ReadonlySet<string> = new Set([
+  '/oauth/token',
+  '/.well-known/oauth-authorization-server',
+])
+
+export type CommandEvent = Pick<AuditEvent, 'id' | 'traceId' | 'route' | 'decision'> & {
+  readonly actor: Pick<AuditEvent['actor'], 'issuer' | 'subject' | 'client'>
+  readonly change?: AuditEvent['change'] | undefined
+}
+
+export interface CommandGroup<Event> {
+  readonly event: Event
+  /** The number of further events of the command. */
+  readonly others: number
+}
+
+/**
+ * Leaves out the events that are only a part of a listed command: the requests of one trace by the same caller. The command line
+ * sends one trace id with all requests of a command. A caller can choose a trace id, so a change, a refusal and a failure are
+ * always listed, and so are the calls of another caller. An event that stays has the number of those left out.
+ */
+export function groupCommands<Event extends CommandEvent>(
+  events: readonly Event[],
+): readonly CommandGroup<Event>[] {
+  const shownBy = new Map<string, Event>()
+  for (const event of events) {
+    const key = callKey(event)
+    if (key === undefined) continue
+    const shown = shownBy.get(key)
+    if (shown === undefined || (!isKept(shown) && isKept(event))) shownBy.set(key, event)
+  }
+  const ofTrace = new Map<string, Event>()
+  for (const event of shownBy.values())
+    ofTrace.set(traceKey(event), event).set(`${event.traceId} null`, event)
+  const others = new Map<Event, number>()
+  const listed = events.filter((event) => {
+    const key = callKey(event)
+    const isPreparation = PREPARATION.has(event.route ?? '')
+    const of = key !== undefined ? shownBy.get(key) : isPreparation && ofTrace.get(traceKey(event))
+    if (!of || of === event || isKept(event)) return true
+    others.set(of, (others.get(of) ?? 0) + 1)
+    return false
+  })
+  return listed.map((event) => ({ event, others: others.get(event) ?? 0 }))
+}
+
+/** Identifies the command of an operators' call. Undefined: the event is none. */
+function callKey(event: CommandEvent): string | undefined {
+  const { traceId, route, actor } = event
+  if (!traceId || /^0*$/.test(traceId) || !route?.startsWith(`${ADMIN}/`)) return undefined
+  return JSON.stringify([traceId, actor.issuer, actor.subject, actor.client])
+}
+
+/** The client of a token, or null for the metadata, which is read without a credential. */
+const traceKey = ({ traceId, actor }: CommandEvent) => `${traceId} ${actor.client}`
+
+const isKept = ({ decision, change }: CommandEvent) => decision !== 'allow' || change !== undefined
