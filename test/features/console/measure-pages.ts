@@ -21,7 +21,7 @@ import { startPostgres } from '../../harness/postgres.ts'
 import { freePort } from '../../harness/process.ts'
 import { startMiniflare } from '../../origin/miniflare.ts'
 import { openSession, SIGN_IN_VARIABLES } from '../operators/sessions.ts'
-import { DATABASE_PATH, policyWith } from './policy.ts'
+import { DATABASE_PATH, policyWith, ROWS_READ } from './policy.ts'
 
 const EVENTS = Number(process.argv[2] ?? 1_000_000)
 const KINDS = ['SQLite', 'PostgreSQL', 'D1'].filter((kind) => kind === (process.argv[3] ?? kind))
@@ -30,6 +30,10 @@ const RUNS = 15
 const WEEK_MS = 7 * 86_400_000
 const REASONS = ['token_rejected:exp', 'limit_exceeded:standard', 'permission_missing:orders:write']
 const ENTRY = 'test/features/console/worker.ts'
+
+/** What the live tail reads every two seconds. */
+const TAIL_MS = 30_000
+const oneEvent = z.object({ events: z.array(z.object({ requestId: z.string() })) })
 
 const untilMs = Date.now()
 const sinceMs = untilMs - WEEK_MS
@@ -108,11 +112,13 @@ for (const kind of KINDS) {
 
   async function measure(name: string, path: string, headers: Record<string, string>) {
     const times: number[] = []
+    let rows: string | null = null
     for (let run = 0; run < RUNS; run += 1) {
       const begin = performance.now()
       const response = await fetch(gateway.url + path, { headers })
       const text = await response.text()
       times.push(performance.now() - begin)
+      rows = response.headers.get(ROWS_READ)
       if (response.status !== 200) throw new Error(`${path}: ${response.status} ${text}`)
       if (text.includes('cannot be shown')) throw new Error(`${path}: no audit database`)
     }
@@ -120,12 +126,23 @@ for (const kind of KINDS) {
     rest.sort((a, b) => a - b)
     const median = rest[Math.floor(rest.length / 2)] ?? 0
     const shown = [first, median, rest.at(-1) ?? 0].map((ms) => `${ms.toFixed(0)} ms`)
-    console.log(`${kind}: ${name}: first ${shown[0]}, median ${shown[1]}, slowest ${shown[2]}`)
+    const read = rows === null ? '' : `, ${rows} rows read`
+    console.log(
+      `${kind}: ${name}: first ${shown[0]}, median ${shown[1]}, slowest ${shown[2]}${read}`,
+    )
   }
 
   const page = { Cookie: cookie, Accept: 'text/html' }
   const call = { Authorization: `Bearer ${token}` }
   const since = new Date(sinceMs).toISOString()
+  const recently = new Date(untilMs - TAIL_MS).toISOString()
+
+  async function newestRequest(): Promise<string> {
+    const response = await fetch(`${gateway.url}/-/admin/audit?limit=1`, { headers: call })
+    const { events } = z.parse(oneEvent, await response.json())
+    return events[0]?.requestId ?? ''
+  }
+
   try {
     const week = await fetch(`${gateway.url}/-/admin/audit/summary?since=${since}`, {
       headers: call,
@@ -136,6 +153,12 @@ for (const kind of KINDS) {
     await measure('decisions, a week', '/-/console/decisions?last=7d', page)
     await measure('decisions, refusals', '/-/console/decisions?last=7d&decision=deny', page)
     await measure('decisions, a subject', '/-/console/decisions?last=7d&q=user-17', page)
+    const requestId = await newestRequest()
+    await measure('decisions, one request', `/-/console/decisions/${requestId}`, page)
+    await measure('a caller', '/-/console/callers?kind=subject&value=user-17', page)
+    await measure('audit chain', '/-/console/audit', page)
+    await measure('a poll of the live tail', `/-/admin/audit?since=${recently}&limit=200`, call)
+    await measure('overview, an hour', '/-/console', page)
     await measure('overview, a week', '/-/console?last=7d', page)
     await measure('summary, an hour', '/-/admin/audit/summary', call)
     await measure('summary, a week', `/-/admin/audit/summary?since=${since}`, call)

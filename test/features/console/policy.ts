@@ -13,6 +13,8 @@ import { signIn } from '../../../src/features/sign-in/index.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 
 const ISSUER = 'https://issuer.test'
+/** The header with the number of rows that D1 has read, if requests are sent one after the other. */
+export const ROWS_READ = 'X-Rows-Read'
 /** Where a Worker of the tests answers for its audit database. */
 export const DATABASE_PATH = '/test/database'
 
