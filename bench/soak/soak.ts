@@ -24,8 +24,8 @@ const PEAK_SHARE = 0.7
 const PEAK_CONCURRENCY = 32
 /** The client's own timeout: no request waits longer. */
 const SETTLE_MS = 45_000
-/** The local queue delivers after a second. After this delay, events are considered lost. */
-const DRAIN_STALL_MS = 20_000
+/** Longer than the queue waits after a third failure of the database (45 s). Then events are considered lost. */
+const DRAIN_STALL_MS = 60_000
 const POLL_MS = 500
 
 /** Subjects of the callers that exceed their limit. */
