@@ -261,4 +261,15 @@ export const oauthCases: readonly FieldCase[] = [
       ],
     },
   },
+  {
+    symptom: 'an app gets tokens for a code after its user has logged out at the provider',
+    sources: ['own'],
+    expected: 'invalid_grant: whatever ends the browser session ends its codes, wherever it is yet',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/features/authorization-code/late-cutoffs.test.ts > the code of a browser session is refused after',
+      ],
+    },
+  },
 ]

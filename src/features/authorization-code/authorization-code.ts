@@ -36,7 +36,18 @@ export const codeSchema = z.strictObject({
   familyAttempt: z.optional(integer()),
 })
 
-export type AuthorizationCode = Readonly<z.output<typeof codeSchema>>
+/** The cutoffs of a browser session, which may end when nothing ends the sessions of its codes. */
+export const browserCutoffsSchema = z.strictObject({
+  /** The keys without the prefix. */
+  names: z.readonly(z.array(z.string())),
+  /** Whole seconds since the epoch. A cutoff at or after the login ends the browser session. */
+  issuedAtSeconds: integer(),
+})
+
+export interface AuthorizationCode extends Readonly<z.output<typeof codeSchema>> {
+  /** Stored beside the record, which an earlier version must be able to read. Absent: that version stored it. */
+  readonly browserCutoffs?: Readonly<z.output<typeof browserCutoffsSchema>> | undefined
+}
 
 export interface CodeText {
   readonly text: string

@@ -324,6 +324,13 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
         refresh: authorization.refresh,
         dpopBound: authorization.dpopBound,
         browserSession: authorization.browserSession,
+        browserCutoffs: {
+          // The record names the session itself, and the script reads those that cover the new session.
+          names: own.cutoffs
+            .filter((key) => !keys.includes(key))
+            .map((key) => key.slice(store.keys.prefix.length)),
+          issuedAtSeconds: principal.issuedAtSeconds,
+        },
         familyAttempt: code.familyAttempt,
       })
       return code.text

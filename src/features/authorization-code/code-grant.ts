@@ -1,5 +1,6 @@
 /** `authorization_code`: exchanges a code for the tokens of a new session (RFC 6749 section 4.1.3). */
 
+import { revokedTokenKey } from '../../access/revocation/revocation.ts'
 import {
   type AccessGrant,
   deriveCutoffKeys,
@@ -61,7 +62,8 @@ export function authorizationCodeGrant(
       await refuseUnlessBound(code, request)
       // The policy may have changed since the user allowed it.
       if (!mayActFor(client, bearer, tenantIssuers)) throw refused('tenant')
-      if (await isCutOff(store, issuer, session, proof)) throw refused('cut_off')
+      if (await isCutOff(store, issuer, session, proof, loginOf(code, store)))
+        throw refused('cut_off')
     }
     const grant: AccessGrant = {
       ...session.grant,
@@ -93,6 +95,16 @@ export function authorizationCodeGrant(
     }
   }
 }
+
+/** Returns what ends the browser session of a code. */
+const loginOf = (
+  { browserSession, browserCutoffs }: AuthorizationCode,
+  { keys }: Pick<AuthorizationServerOptions['store'], 'keys'>,
+) => ({
+  token: revokedTokenKey(keys, browserSession),
+  cutoffs: (browserCutoffs?.names ?? []).map((name) => keys.prefix + name),
+  issuedAtSeconds: browserCutoffs?.issuedAtSeconds ?? 0,
+})
 
 /** Throws `Denied` unless the request has the redirect URI, the verifier and the key of the code. */
 async function refuseUnlessBound(

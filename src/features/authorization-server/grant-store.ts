@@ -91,23 +91,40 @@ export function refuseReplay({ proofIsNew }: { readonly proofIsNew: boolean }): 
   if (!proofIsNew) throw new Denied({ code: 'invalid_dpop_proof', check: 'replay' })
 }
 
+/** A browser session in which a user has allowed a client, by the keys of what ends it. */
+export interface LoginOfGrant {
+  readonly token: string
+  readonly cutoffs: readonly string[]
+  readonly issuedAtSeconds: number
+}
+
 /**
- * Records the use of a proof by a grant that continues a session. Returns whether a cutoff covers the session that its
- * own place may not have yet: a token that is issued meanwhile would be newer than the cutoff, and outlive it. The store
- * of the session finds all others, so one server is not asked.
+ * Records the use of a proof by a grant that continues a session, or a `login`. Returns whether a revocation covers it
+ * that its own place may not have yet: a token that is issued meanwhile would be newer than the cutoff, and outlive it.
+ * The store of the session finds all others, so one server is not asked.
  */
 export async function isCutOff(
   store: GrantStore,
   issuer: string,
   { id, grant, startedAtSeconds }: Session,
   proof: DpopProof | undefined,
+  login?: LoginOfGrant,
 ): Promise<boolean> {
-  const keys = store.isAhead
-    ? await deriveCutoffKeys(store.keys, { ...grant, session: id }, issuer)
-    : []
+  if (!store.isAhead) {
+    refuseReplay(await store.consult({ keys: [], proof }))
+    return false
+  }
+  const ofSession = await deriveCutoffKeys(store.keys, { ...grant, session: id }, issuer)
+  const ofLogin = login?.cutoffs ?? []
+  const keys = [...ofSession, ...ofLogin, ...(login ? [login.token] : [])]
   const facts = await store.consult({ keys, proof })
   refuseReplay(facts)
-  return facts.values.some((value) => (consultedSeconds(value) ?? -1) >= startedAtSeconds)
+  return keys.some((key, at) => {
+    const value = consultedSeconds(facts.values[at]) ?? -1
+    if (key === login?.token) return value >= 0
+    const isOfSession = at < ofSession.length
+    return value >= (isOfSession ? startedAtSeconds : (login?.issuedAtSeconds ?? 0))
+  })
 }
 
 /**
@@ -118,10 +135,13 @@ export async function revocationLookup(keys: RedisKeys, principal: Principal) {
   const revocation = await deriveRevocationKeys(keys, principal)
   const { token, revokedBefore } = revocation
   const own = token === undefined ? [] : [token]
+  const cutoffs = revokedBefore.map(({ key }) => key)
   return {
     /** The same for every encoding of the token, and of no other token if it has an id. */
     identity: revocation.cacheKey,
-    keys: [...own, ...revokedBefore.map(({ key }) => key)],
+    keys: [...own, ...cutoffs],
+    /** Those of {@link keys} that are cutoffs. */
+    cutoffs,
     revokedBy(values: readonly (string | null)[]) {
       const tokenRevoked = token !== undefined && values[0] !== null
       const revokedBeforeSeconds = revokedBefore.map((_, index) =>

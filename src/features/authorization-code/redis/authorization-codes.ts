@@ -11,6 +11,7 @@ import { runText } from '../../../redis/script.ts'
 import { MAX_ACCESS_TOKEN_SECONDS } from '../../../validators/access-token.ts'
 import {
   type AuthorizationCodes,
+  browserCutoffsSchema,
   CODE_SECONDS,
   codeSchema,
   type Redemption,
@@ -20,7 +21,11 @@ import { REDEEM_CODE_SCRIPT, STORE_CODE_SCRIPT } from './scripts.generated.ts'
 /** A replay is recognized for as long as an access token of the first use may be valid. */
 const USED_CODE_SECONDS = MAX_ACCESS_TOKEN_SECONDS
 
-const codeReply = z.tuple([z.nullable(z.string()), z.nullable(z.string())])
+const NO_CUTOFFS = { names: [], issuedAtSeconds: 0 }
+
+const text = z.nullable(z.string())
+/** The record, whether it was used, and the cutoffs of its browser session. */
+const codeReply = z.tuple([text, text, text])
 const outcome = z.enum(['redeemed', 'unknown', 'replayed', 'cut_off'])
 
 /**
@@ -38,12 +43,14 @@ export function createAuthorizationCodes(
   async function redeemIn(lane: RedisConnection, redemption: Redemption) {
     const { codeHash, familyHash, code, refreshTokenHash, familySeconds, end } = redemption
     const inLane = (key: string) => renamed(key, names, lane.keys)
+    const browser = code.browserCutoffs
     const keys = [
       authorizationServerKeys(lane.keys).refreshFamily + familyHash,
       inLane(end.revokedBeforeKey),
       lane.keys.feed,
       codeKey(lane, codeHash),
       revokedTokenKey(lane.keys, code.browserSession),
+      ...(browser?.names ?? []).map((name) => lane.keys.prefix + name),
       ...redemption.revokedBeforeKeys.map(inLane),
     ]
     const cutoff = { key: end.revokedBeforeKey, subject: end.subject }
@@ -57,6 +64,8 @@ export function createAuthorizationCodes(
       USED_CODE_SECONDS,
       code.session.startedAtSeconds,
       lane === redis ? markOf(redis, cutoff) : '',
+      browser?.names.length ?? 0,
+      browser?.issuedAtSeconds ?? 0,
     ])
     const parsed = z.safeParse(outcome, reply)
     if (!parsed.success) throw malformed()
@@ -70,20 +79,22 @@ export function createAuthorizationCodes(
     async put(codeHash, code) {
       const lane = credentialLane(redis, code.session.grant.subject)
       await lanes?.point(codeHash, lane, USED_CODE_SECONDS)
-      const args = [JSON.stringify(code), CODE_SECONDS]
+      const { browserCutoffs = NO_CUTOFFS, ...record } = code
+      const args = [JSON.stringify(record), CODE_SECONDS, JSON.stringify(browserCutoffs)]
       const done = await runText(lane, STORE_CODE_SCRIPT, [codeKey(lane, codeHash)], args)
       if (done !== 1) throw malformed()
     },
 
     async find(codeHash) {
       const known = await searchLanes(redis, codeHash, async (lane) => {
-        const reply = await sendCommand(lane, ['HMGET', codeKey(lane, codeHash), 'record', 'used'])
+        const command = ['HMGET', codeKey(lane, codeHash), 'record', 'used', 'login']
+        const reply = await sendCommand(lane, command)
         const parsed = z.safeParse(codeReply, reply)
         if (!parsed.success) throw malformed()
-        const [record, used] = parsed.data
-        return record === null
-          ? undefined
-          : { code: recordIn(record, codeSchema), isUsed: used !== null }
+        const [record, used, login] = parsed.data
+        if (record === null) return undefined
+        const browserCutoffs = login === null ? undefined : recordIn(login, browserCutoffsSchema)
+        return { code: { ...recordIn(record, codeSchema), browserCutoffs }, isUsed: used !== null }
       })
       return known?.found
     },
