@@ -69,7 +69,16 @@ describe.each(RUNTIMES)('the language of the pages on %s', (runtime) => {
   test('falls back to English for a text that a file does not have', async () => {
     const { text } = await open('/nothing', 'pt')
     expect(text).toContain('<h1>Esta página não existe</h1>')
-    expect(text).toContain(ENGLISH['denied.404.text'])
+    expect(text).toContain(`<span lang="en">${ENGLISH['denied.404.text']}</span>`)
+    expect(text).toContain('<title>Esta página não existe</title>')
+    expect((await open('/nothing', 'de')).text).not.toMatch(/ lang="(?!de)/)
+  })
+
+  test('marks an English title, with the direction of its script', async () => {
+    const { text } = await open('/nothing', 'ar')
+    const title = ENGLISH['denied.404.title']
+    expect(text).toContain(`<title lang="en">${title}</title>`)
+    expect(text).toContain(`<h1><span lang="en" dir="ltr">${title}</span></h1>`)
   })
 
   test('has the direction of its script', async () => {

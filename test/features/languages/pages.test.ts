@@ -227,6 +227,36 @@ test('German has every text, with the same slots', () => {
   expect([...mistakesInTexts({ ...authorizationCode }, CONSENT)]).toEqual([])
 })
 
+/** A language without any text. */
+const EMPTY: PageLanguage = { tag: 'fr', texts: {} }
+
+test.each(Object.keys(PAGES))(
+  'the page %s marks every text that is not in its language',
+  async (name) => {
+    const page = await render(PAGES[name] as Create, EMPTY)
+    const unmarked = page
+      .replaceAll(/<time [^>]*>[^<]*<\/time>|<code>[^<]*<\/code>|<p lang="en">.*?<\/p>/gs, '')
+      .replaceAll(/<span lang="">[^<]*<\/span>/g, '')
+      .replaceAll(/<span lang="en">[^<]*<\/span>/g, '')
+      .replaceAll(/<small>.*?<\/small>/gs, '')
+      .split(/<[^>]*>/)
+      .map((text) => text.replaceAll(VALUES, ''))
+      .filter((text) => text !== '')
+    expect(unmarked).toEqual([])
+  },
+)
+
+test('names and words of the policy are in no language on a page that is not English', async () => {
+  const words = { 'orders:read': 'See your orders' }
+  const page = (language: PageLanguage) =>
+    render((one) => consentPage(one, { ...consent, words }), language)
+  const marked = '<span lang="">See your orders</span>'
+  expect(await page(german)).toContain(marked)
+  expect(await page(DEFAULT_LANGUAGE)).not.toContain('<span')
+  const own = { ...german, texts: { ...german.texts, scopes: words } }
+  expect(await page(own)).not.toContain(marked)
+})
+
 test.each(Object.keys(PAGES))('the page %s shows hostile data as text', async (name) => {
   const page = await render(PAGES[name] as Create, DEFAULT_LANGUAGE)
   expect(page).not.toContain('<b>')

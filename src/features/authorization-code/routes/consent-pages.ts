@@ -3,7 +3,12 @@ import { html } from 'hono/html'
 import { classifyRedirect } from '../../authorization-server/schemas/redirect-uri.ts'
 import type { PageContent } from '../../sign-in/pages/content.ts'
 import { inEnglish } from '../../sign-in/pages/denied-page.ts'
-import { formatDay, type PageLanguage, textsOf } from '../../sign-in/pages/language.ts'
+import {
+  formatDay,
+  inUnknownLanguage,
+  type PageLanguage,
+  textsOf,
+} from '../../sign-in/pages/language.ts'
 import type { Page } from '../../sign-in/pages/page.ts'
 import { signInPath } from '../../sign-in/return-path.ts'
 import type { Consent } from '../consent.ts'
@@ -42,7 +47,7 @@ export function consentPage(language: PageLanguage, page: ConsentPage): Page {
   const places = audiences.length > 1 ? audiences.slice(1) : audiences
   const say = sayIn(language)
   const parties = {
-    app: html`<strong>${name}</strong>`,
+    app: html`<strong>${inUnknownLanguage(language, name)}</strong>`,
     service: html`<strong>${new URL(publicUrl).host}</strong>`,
     account: html`<strong>${account}</strong>`,
   }
@@ -90,7 +95,7 @@ function destinationText(
   const { name, redirectUri } = authorization
   const url = new URL(redirectUri)
   const host = html`<strong>${url.host}</strong>`
-  const caution = say('consent.caution', { app: name })
+  const caution = say('consent.caution', { app: inUnknownLanguage(language, name) })
   switch (classifyRedirect(redirectUri, schemes)) {
     case 'https':
       return say('consent.toHost', { host })
@@ -115,15 +120,17 @@ function formTargetOf(redirectUri: string): string {
 
 /** The words of the language come before those of the policy. */
 function scopeList(
-  { texts }: PageLanguage,
+  language: PageLanguage,
   scopes: readonly string[],
   words: ScopeWords,
 ): PageContent {
   const items = scopes.map((name) => {
-    const known = [texts.scopes ?? {}, words].find((each) => Object.hasOwn(each, name))
-    return known === undefined
-      ? html`<li><code>${name}</code></li>`
-      : html`<li>${known[name]} <small>(<code>${name}</code>)</small></li>`
+    const own = language.texts.scopes ?? {}
+    const known = [own, words].find((each) => Object.hasOwn(each, name))
+    const word = known?.[name]
+    if (word === undefined) return html`<li><code>${name}</code></li>`
+    const shown = known === own ? word : inUnknownLanguage(language, word)
+    return html`<li>${shown} <small>(<code>${name}</code>)</small></li>`
   })
   return html`<ul>${items}</ul>`
 }
@@ -140,7 +147,7 @@ export function consentsPage(
   )
   const items = newestFirst.map(({ client, name, scopes, allowedAtSeconds, redirectUri }) => {
     const day = formatDay(language, allowedAtSeconds)
-    return html`<section><h2>${name}</h2>
+    return html`<section><h2>${inUnknownLanguage(language, name)}</h2>
 <p>${say('apps.allowed', { day })}</p>
 ${scopeList(language, scopes, words)}
 <details><summary>${say('apps.details')}</summary><p><small>${client}<br>${redirectUri}</small></p></details>

@@ -40,17 +40,49 @@ const SLOT = /\{(\w+)\}/
 /** Creates the function that returns the texts of a feature in a language. */
 export const textsOf =
   <const English extends Texts>(feature: keyof PageLanguage['texts'], english: English) =>
-  ({ texts }: PageLanguage): Say<English> => {
-    const given: Texts = texts[feature] ?? {}
+  (language: PageLanguage): Say<English> => {
+    const given: Texts = language.texts[feature] ?? {}
     return (name, ...[slots]) => {
       const key = String(name)
-      const text = Object.hasOwn(given, key) ? given[key] : english[key]
+      const isGiven = Object.hasOwn(given, key)
+      const text = (isGiven ? given[key] : english[key]) ?? ''
       const values: Readonly<Record<string, PageContent>> = slots ?? {}
-      // At odd places, the parts are the names of slots.
-      const parts = (text ?? '').split(SLOT).map((part, at) => (at % 2 ? values[part] : part))
-      return parts.length === 1 ? (text ?? '') : html`${parts}`
+      const isMarked = !isGiven && !isEnglish(language)
+      // At odd places, the parts are the names of slots. Their values have a language of their own.
+      const parts = text
+        .split(SLOT)
+        .map((part, at) => (at % 2 ? values[part] : isMarked ? inEnglish(language, part) : part))
+      if (parts.length > 1) return html`${parts}`
+      return parts[0] ?? ''
     }
   }
+
+/** Whether English texts of a page need no mark of their language. */
+export const isEnglish = ({ tag }: PageLanguage): boolean => /^en(?:-|$)/i.test(tag)
+
+/** What marked texts contain. A title of a document has no markup. */
+const unmarked = new WeakMap<object, string>()
+
+/** Marks a part of a page in another language (WCAG 2.2, 3.1.2), with the direction of its script. */
+function inEnglish({ direction }: PageLanguage, text: string): PageContent {
+  if (text === '') return text
+  const marked = html`<span lang="en"${direction === 'rtl' && html` dir="ltr"`}>${text}</span>`
+  unmarked.set(marked, text)
+  return marked
+}
+
+/** Returns a text for a place without markup. `isEnglish`: it is, on a page that is not. */
+export function withoutMark(text: PageContent) {
+  const marked = typeof text === 'object' ? unmarked.get(text) : undefined
+  return { text: marked ?? text, isEnglish: marked !== undefined }
+}
+
+/**
+ * Marks a text of the policy or of another party, whose language is not stated. Without the mark, a screen reader reads it in
+ * the language of the page.
+ */
+export const inUnknownLanguage = (language: PageLanguage, text: string): PageContent =>
+  isEnglish(language) ? text : html`<span lang="">${text}</span>`
 
 /** Yields a message for each text that the feature does not have, and for each with other slots. */
 export function* mistakesInTexts(

@@ -7,7 +7,7 @@ import { fieldsOf, varyBy } from '../../../http/shared-caches.ts'
 import { type Branding, formatStyle, type PageTheme } from '../page-theme.ts'
 import type { PageContent } from './content.ts'
 import { ENGLISH } from './english.ts'
-import { languageOf, type PageLanguage, textsOf } from './language.ts'
+import { languageOf, type PageLanguage, textsOf, withoutMark } from './language.ts'
 
 export interface Page {
   readonly title: PageContent
@@ -60,6 +60,7 @@ export function createPages(theme: PageTheme, branding: Branding = {}): RenderPa
     const language = languageOf(c, languages)
     const { title, content, status = 200, headers = {}, formTargets = [] } = create(language)
     const { tag, direction } = language
+    const tabTitle = withoutMark(title)
     const policy = [
       "default-src 'none'",
       `style-src ${source ?? (await styleSource())}`,
@@ -79,7 +80,7 @@ export function createPages(theme: PageTheme, branding: Branding = {}): RenderPa
       html`<!doctype html>
 <html lang="${tag}"${direction && html` dir="${direction}"`}>
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title}${name && ` - ${name}`}</title><style>${sheet}</style></head>
+<title${tabTitle.isEnglish && html` lang="en"`}>${tabTitle.text}${name && ` - ${name}`}</title><style>${sheet}</style></head>
 <body>${header}<main><h1>${title}</h1>
 ${content}
 </main>${footerIn(language)}</body></html>

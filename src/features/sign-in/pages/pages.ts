@@ -6,7 +6,13 @@ import type { ActiveSession } from '../sessions.ts'
 import { identifyBrowser } from './browser-name.ts'
 import type { PageContent } from './content.ts'
 import { ENGLISH } from './english.ts'
-import { formatCountry, formatTime, type PageLanguage, textsOf } from './language.ts'
+import {
+  formatCountry,
+  formatTime,
+  inUnknownLanguage,
+  type PageLanguage,
+  textsOf,
+} from './language.ts'
 import type { Page } from './page.ts'
 import { signInAgain } from './refusal-page.ts'
 
@@ -25,7 +31,7 @@ export function chooserPage(
     content: html`<p>${say('signIn.choose')}</p>
 <ul>${providers.map(({ name, logo, issuer }) => {
       const location = `${path}&${new URLSearchParams({ iss: issuer })}`
-      return html`<li><a class="choice" href="${location}">${logo && html`<img src="${logo}" alt="">`}${name}</a></li>`
+      return html`<li><a class="choice" href="${location}">${logo && html`<img src="${logo}" alt="">`}${inUnknownLanguage(language, name)}</a></li>`
     })}</ul>`,
   }
 }

@@ -7,7 +7,7 @@ import { isOperatorsFault } from '../provider-call.ts'
 import { HOME_PATH, type SignInDemand, signInPath } from '../return-path.ts'
 import type { PageContent } from './content.ts'
 import { ENGLISH } from './english.ts'
-import { type PageLanguage, textsOf } from './language.ts'
+import { inUnknownLanguage, type PageLanguage, textsOf } from './language.ts'
 import type { Page } from './page.ts'
 
 /** The login that was refused, as far as it is known. */
@@ -69,7 +69,7 @@ function describeCause(
   { returnPath = HOME_PATH, provider: name }: RefusedLogin,
 ): Cause {
   const say = sayIn(language)
-  const provider = name ?? say('login.provider')
+  const provider = name === undefined ? say('login.provider') : inUnknownLanguage(language, name)
   const noHelp = say('login.noHelp')
   const again = signInAgain(language, { returnPath })
   const page = (
