@@ -1,5 +1,5 @@
 import { execFile, spawnSync } from 'node:child_process'
-import { cp, mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { cp, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -13,6 +13,19 @@ const BUNDLE = 'dist/portcullis.mjs'
 const NODE_20 = ['/usr/bin', ...(process.env.PATH ?? '').split(':')]
   .map((path) => join(path, 'node'))
   .find((node) => spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout?.startsWith('v20.'))
+/** A document with a pattern that only the checker of run times, a compressed module, refuses. */
+const SLOW_PATTERN = {
+  openapi: '3.1.0',
+  info: { title: 'slow', version: '1' },
+  paths: {
+    '/x': {
+      get: {
+        parameters: [{ name: 'q', in: 'query', schema: { type: 'string', pattern: '^(a+)+$' } }],
+        responses: { 200: { description: 'ok' } },
+      },
+    },
+  },
+}
 
 describe('the installed command line', () => {
   let checkout: Checkout
@@ -55,6 +68,9 @@ describe('the installed command line', () => {
     const diagnosis = await run('doctor', '--json').catch((error) => error)
     expect(diagnosis.code).toBe(1)
     expect(JSON.parse(diagnosis.stdout).findings[0].seen).toContain('is missing')
+    await writeFile(join(alone, 'api.json'), JSON.stringify(SLOW_PATTERN))
+    const imported = await run('openapi', 'import', 'api.json', '--out', 'routes.ts', '--json')
+    expect(imported.stdout).toContain('it takes exponential time for some texts')
   })
 
   // In each run, test/docs/commands-first.slow.test.ts runs a command of the guides so.

@@ -62,7 +62,11 @@ const table = createTable()
 beforeAll(async () => {
   redis = await startTestRedis()
   tarballs = await makeTarballs()
-  const shared = { portcullis: `file:${tarballs.portcullis}` }
+  const shared = {
+    portcullis: `file:${tarballs.portcullis}`,
+    // An optional peer, of `portcullis/upstash`.
+    '@upstash/ratelimit': '2',
+  }
   const compilers = usualOrLong<readonly Compiler[]>(['5.6'], ['5.6', '5', '6']).map((version) => [
     `typescript-${version}`,
     `npm:typescript@${version}`,
