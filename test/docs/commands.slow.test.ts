@@ -1,7 +1,11 @@
 /** Checks which commands the documents contain, and that those which are not run exist. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createProgram } from '../../cli/program.ts'
+import { ROOT } from '../harness/process.ts'
 import { blocksOf, outlineOf } from './blocks.ts'
+import { CONSOLES } from './consoles.ts'
 import { commandsOf, DOCUMENTS, GUIDES, readDocument } from './documents.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
 
@@ -36,6 +40,24 @@ describe('commands that are not run, because they need an account or an argument
     .filter(({ language }) => language === 'console')
     .flatMap(({ text }) => text.replaceAll('\\\n', ' ').split('\n'))
   let terminal: Terminal
+
+  test('have each a reason, and a test with other values if there is one', () => {
+    const startOf = (path: string, at: number, text: string) => {
+      const [starts = 'no entry'] = CONSOLES[path]?.[at] ?? []
+      return text.startsWith(starts) ? starts : text
+    }
+    const found = DOCUMENTS.flatMap((path) =>
+      blocksOf(readDocument(path))
+        .filter(({ language }) => language === 'console')
+        .map(({ text }, at) => `${path}: ${startOf(path, at, text)}`),
+    )
+    const entries = Object.entries(CONSOLES).flatMap(([path, consoles]) =>
+      consoles.map(([starts]) => `${path}: ${starts}`),
+    )
+    expect(found.sort()).toEqual(entries.sort())
+    for (const [, , file] of Object.values(CONSOLES).flat())
+      if (file !== undefined) expect(existsSync(join(ROOT, file)), file).toBe(true)
+  })
 
   beforeAll(async () => {
     terminal = await openTerminal([], { CI: 'true', NO_COLOR: '1', WRANGLER_SEND_METRICS: 'false' })
