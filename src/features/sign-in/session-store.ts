@@ -113,7 +113,10 @@ export interface SessionStore {
   takeHandOver(codeHash: string): Promise<HandOver | undefined>
   /** Adds the reference of a host to a session. Undefined: the session has ended. */
   addHost(reference: HostReference): Promise<ReferenceRecord | undefined>
-  /** Stores a session. Returns the ids of other sessions of its user, those above `max`. */
+  /**
+   * Stores a session. Returns the ids of other sessions of its user, those above `max`; and its own if a logout by the
+   * provider may have missed it.
+   */
   open(session: NewSession, max: number): Promise<readonly string[]>
   /**
    * Replaces the reference of a session. Returns the nonce of its successor: that of a concurrent

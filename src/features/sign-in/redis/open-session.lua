@@ -18,4 +18,4 @@ if ARGV[9] ~= '' then redis.call('HSET', KEYS[2], 'tokens', ARGV[9]) end
 if ARGV[10] ~= '' then redis.call('HSET', KEYS[2], 'place', ARGV[10]) end
 redis.call('EXPIRE', KEYS[2], math.ceil(till - now))
 if not KEYS[3] then return {} end
-return add_to_list(KEYS[3], id, now, till, max)
+return add_to_list(KEYS[3], id, now, till, max, now)

@@ -233,7 +233,7 @@ export function createSessionStore(redis: RedisConnection, now: () => number): S
       const ofUser = credentialLane(redis, session.providerSubject)
       const names = namesOf(lane)
       const list = await listKey(ofUser, session)
-      const listed = [id, now() / 1000, endsAtSeconds, max]
+      const listed = () => [id, now() / 1000, endsAtSeconds, max]
       const keys = [names.reference + referenceHash, names.session + id]
       const stored = [
         await storedReference(record),
@@ -244,13 +244,14 @@ export function createSessionStore(redis: RedisConnection, now: () => number): S
         Object.keys(session.place).length === 0 ? '' : JSON.stringify(session.place),
       ]
       if (lane === ofUser) {
-        const args = [...listed, ...stored]
+        const args = [...listed(), ...stored]
         const reply = await runText(lane, OPEN_SESSION_SCRIPT, [...keys, list], args)
         return readList(reply).map(readText)
       }
       // The list is first, so that a logout by the provider never misses a session.
-      const excess = await runText(ofUser, LIST_SESSION_SCRIPT, [list], listed)
-      await runText(lane, OPEN_SESSION_SCRIPT, keys, [...listed, ...stored])
+      await runText(ofUser, LIST_SESSION_SCRIPT, [list], [...listed(), 0])
+      await runText(lane, OPEN_SESSION_SCRIPT, keys, [...listed(), ...stored])
+      const excess = await runText(ofUser, LIST_SESSION_SCRIPT, [list], [...listed(), 1])
       return readList(excess).map(readText)
     },
 

@@ -33,6 +33,9 @@ beforeAll(async () => {
 beforeEach(() => redis.direct.flushall())
 afterAll(() => redis.close())
 
+/** A removed session is unknown to an isolate that has not cached it. */
+const ENDED = expect.stringMatching(/^token_(revoked|rejected)$/)
+
 type Send = Parameters<typeof lanesOver>[2]
 
 /** Creates a gateway with 64 lanes, of this version or, with `inControl`, beside gateways of an earlier one. */
@@ -151,6 +154,49 @@ describe('a session on a cluster', () => {
     expect(await own.sessions.list(user)).toEqual([])
   })
 
+  test('that was listed and never stored takes the place of none that a user has', async () => {
+    const own = gateway()
+    const other = apartFrom(own.lanes, ['anne'], 'provider-user')
+    const lane = own.laneOf('anne').keys.prefix
+    const failing = gateway({
+      send: ({ keys }, pass) =>
+        keys.prefix === lane ? Promise.reject(new Unavailable('redis', 'unreachable')) : pass(),
+    })
+    const references = [await open(own, 'anne', other)]
+    for (let login = 0; login < 2 * TERMS.maxSessions; login++)
+      await expect(open(failing, 'anne', other)).rejects.toThrow(Unavailable)
+    references.push(await open(own, 'anne', other), await open(own, 'anne', other))
+    for (const reference of references) await userOf(own, reference)
+    const user = await userOf(own, references[0] ?? '')
+    expect(await own.sessions.list(user)).toHaveLength(TERMS.maxSessions)
+    // One more than the maximum: the oldest ends.
+    await open(own, 'anne', other)
+    expect((await own.admit(references[0] ?? '')).denial).toMatchObject({ code: ENDED })
+    expect((await own.admit(references[1] ?? '')).denial).toBeUndefined()
+    // What was never stored leaves the list long before its end.
+    const [list = ''] = await redis.direct.keys('*user-sessions:*')
+    const soon = await redis.direct.zrangebyscore(list, '-inf', nowSeconds() + 61)
+    expect(soon).toHaveLength(2 * TERMS.maxSessions)
+    expect(await redis.direct.zcard(list)).toBe(3 * TERMS.maxSessions)
+  })
+
+  test('ends at once if its login took longer than it may be listed without a session', async () => {
+    const own = gateway()
+    const other = apartFrom(own.lanes, ['anne'], 'provider-user')
+    const lane = own.laneOf('anne').keys.prefix
+    const paused = gateway({
+      async send({ keys }, pass) {
+        // As if the life of the entry had ended before the session is stored.
+        if (keys.prefix === lane)
+          for (const list of await redis.direct.keys('*user-sessions:*'))
+            await redis.direct.del(list)
+        return pass()
+      },
+    })
+    const reference = await open(paused, 'anne', other)
+    expect((await own.admit(reference)).denial).toMatchObject({ code: ENDED })
+  })
+
   test('ends although the lane of another subject does not answer', async () => {
     const own = gateway()
     const reference = await open(own)
@@ -230,7 +276,7 @@ describe('a logout of the provider that names only the user', () => {
     })
     const reference = await open(opening, 'anne', other)
     expect(logout).toBeDefined()
-    expect((await own.admit(reference)).denial).toMatchObject({ code: 'token_revoked' })
+    expect((await own.admit(reference)).denial).toMatchObject({ code: ENDED })
   })
 })
 
