@@ -1,7 +1,7 @@
 /** The order of the checks of an authorization request, independent of HTTP. */
 import { oauthRefused } from '../../access/tokens/rejection.ts'
 import { AUTHORIZE_PATH } from '../authorization-server/metadata.ts'
-import type { SignInDemand } from '../sign-in/return-path.ts'
+import { localesIn, type SignInDemand } from '../sign-in/return-path.ts'
 import type { SignedInUser, SignInRequired } from '../sign-in/signed-in-user.ts'
 import {
   type AuthorizationEndpoint,
@@ -60,7 +60,7 @@ export function createAuthorizationSteps(endpoint: AuthorizationEndpoint, now: (
       if (promptsIn(read).includes('none'))
         throw oauthRefused('login_required', 'client_document_unread')
       const { returnPath } = browser
-      const user = await browser.findUser({ returnPath, uiLocales: localesIn(read) })
+      const user = await browser.findUser({ returnPath, uiLocales: localesOf(read) })
       if ('signInPath' in user) return { redirect: user.signInPath }
       search = await endpoint.searchFor(user, read.clientId)
     }
@@ -89,7 +89,7 @@ export function createAuthorizationSteps(endpoint: AuthorizationEndpoint, now: (
     // Otherwise the page of the sign-in says what was not met: no error goes to the client.
     const returnsUnmet = isTrusted && (isDemanding || acr !== undefined)
     const demand = {
-      uiLocales: localesIn(read),
+      uiLocales: localesOf(read),
       returnsUnmet,
       ...(acr !== undefined && { acr }),
       ...(loginAfterSeconds === undefined && {
@@ -130,7 +130,7 @@ export function createAuthorizationSteps(endpoint: AuthorizationEndpoint, now: (
     async authorize(query: string, browser: Browser): Promise<Redirect | ConsentRequest> {
       if (query.length > MAX_QUERY_CHARS) throw oauthRefused('invalid_request', 'authorize_length')
       const read = await endpoint.read(query)
-      browser.preferLocales(localesIn(read))
+      browser.preferLocales(localesOf(read))
       const client = await findClient(read, browser)
       if ('redirect' in client) return client
       const target = endpoint.targetOf(client, read.form)
@@ -178,6 +178,6 @@ export function createAuthorizationSteps(endpoint: AuthorizationEndpoint, now: (
   }
 }
 
-const localesIn = ({ form }: ReadRequest): string | undefined => form.one('ui_locales')
+const localesOf = ({ form }: ReadRequest) => localesIn(form.one('ui_locales'))
 
 const promptsIn = ({ form }: ReadRequest): readonly string[] => form.one('prompt')?.split(' ') ?? []

@@ -115,10 +115,10 @@ export function createLogins({ providers, store, random = randomBytes }: LoginsO
 
   return {
     async start(provider, { returnPath, returnsUnmet, ...asked }, received) {
-      const { prompt, maxAgeSeconds, acr, loginHint } = asked
+      const { prompt, maxAgeSeconds, acr, loginHint, uiLocales } = asked
       const [cookie = newBrowserCookie(random)] = browserCookiesIn(received)
       const state = base64url.encode(random(SECRET_BYTES))
-      const demand = { prompt, maxAgeSeconds, acr, loginHint }
+      const demand = { prompt, maxAgeSeconds, acr, loginHint, uiLocales }
       const callbackPath = await provider.callbackPath()
       const url = await provider.authorizationUrl({
         ...demand,

@@ -76,7 +76,7 @@ export interface AuthorizationRequest extends LoginSecrets, Omit<SignInDemand, '
   readonly callbackPath: string
 }
 
-export type ExpectedLogin = Omit<AuthorizationRequest, 'prompt' | 'loginHint'>
+export type ExpectedLogin = Omit<AuthorizationRequest, 'prompt' | 'loginHint' | 'uiLocales'>
 
 export interface Provider {
   readonly issuer: string
@@ -214,8 +214,8 @@ export function createProvider({
     },
 
     async authorizationUrl(request) {
-      const { state, nonce, verifier, prompt, maxAgeSeconds, acr, loginHint, callbackPath } =
-        request
+      const { state, nonce, verifier, prompt, maxAgeSeconds, acr, callbackPath } = request
+      const { loginHint, uiLocales } = request
       // Before the user goes to a provider from which no login can return.
       await requireKey(credentials, now(), 'identity_provider')
       const as = await metadata.current()
@@ -232,6 +232,7 @@ export function createProvider({
         max_age: maxAgeSeconds === undefined ? undefined : String(maxAgeSeconds),
         acr_values: acr?.join(' '),
         login_hint: loginHint,
+        ui_locales: uiLocales,
       }
       return authorizationUrl({
         ...{ as, client, authentication, parameters, settings },

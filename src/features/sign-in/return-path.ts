@@ -43,10 +43,22 @@ export const HOME_PATH = '/'
 const MAX_RETURN_PATH_CHARACTERS = 4_096
 /** A longer list names no language. */
 const MAX_UI_LOCALES_CHARACTERS = 512
+const MAX_LOCALES = 20
+const LOCALE = /^[a-z]{1,8}(?:-[a-z0-9]{1,8}){0,8}$/i
 /** Visible ASCII. A browser sends other characters percent-encoded. */
 const VISIBLE_ASCII = /^[\x21-\x7e]*$/
 /** Of any origin: only the path of the result is used. */
 const BASE = 'https://gateway.invalid'
+
+/**
+ * Returns the first 20 language tags of `ui_locales` (OpenID Connect Core section 3.1.2.1). Undefined: none is one. A
+ * client may send any text, and an unknown language is no error.
+ */
+export function localesIn(text: string | undefined): string | undefined {
+  if (text === undefined || text.length > MAX_UI_LOCALES_CHARACTERS) return undefined
+  const tags = text.split(' ', MAX_LOCALES).filter((tag) => LOCALE.test(tag))
+  return tags.length === 0 ? undefined : tags.join(' ')
+}
 
 /** What a page demands of a login. */
 export interface SignInDemand {
@@ -58,7 +70,7 @@ export interface SignInDemand {
   readonly maxAgeSeconds?: number | undefined
   /** Accepted authentication context classes, the preferred one first. Default: any. */
   readonly acr?: readonly string[] | undefined
-  /** The preferred languages of the pages, separated by spaces. Default: those of the browser. */
+  /** The preferred languages of the pages, also at the provider, separated by spaces. Default: those of the browser. */
   readonly uiLocales?: string | undefined
   /**
    * Whether the browser also returns if its login does not meet the demand, with {@link UNMET_MARK} in its query.
@@ -124,8 +136,7 @@ export function signInQuery({
   if (prompt !== undefined) query.set('prompt', prompt)
   if (maxAgeSeconds !== undefined) query.set('max_age', String(maxAgeSeconds))
   if (acr !== undefined && acr.length > 0) query.set('acr_values', acr.join(' '))
-  if (uiLocales !== undefined && uiLocales.length <= MAX_UI_LOCALES_CHARACTERS)
-    query.set('ui_locales', uiLocales)
+  if (uiLocales !== undefined) query.set('ui_locales', uiLocales)
   if (returnsUnmet) query.set('unmet', 'return')
   return query
 }

@@ -131,6 +131,21 @@ describe.each(['Node', 'workerd'] as const)('a demanded login on %s [S81]', (run
     expect((await authorize({ acr_values: 'a"b' })).status).toBe(400)
   })
 
+  test.each<[string, string, string | null]>([
+    ['de-AT en', 'de', 'de-AT en'],
+    ['fr', 'en', 'fr'],
+    ['<b> de_AT ../de "en de', 'de', 'de'],
+    [`de${' x'.repeat(300)}`, 'en', null],
+  ])(
+    'ui_locales %j chooses the language of the consent page, and is sent to the provider',
+    async (locales, tag, sent) => {
+      const { text } = await authorize({ ui_locales: locales })
+      expect(text).toContain(`<html lang="${tag}">`)
+      expect(text).toContain('name="decision"')
+      expect(gateway.provider.requests.at(-1)?.get('ui_locales')).toBe(sent)
+    },
+  )
+
   describe('of a client that an operator has registered', () => {
     const PARAMETERS = () => ({
       response_type: 'code',

@@ -1,6 +1,7 @@
 /** A policy with the authorization endpoint, behind the real sign-in. */
 import { authorizationCode } from '../../../src/features/authorization-code/index.ts'
 import { authorizationServer } from '../../../src/features/authorization-server/index.ts'
+import { german } from '../../../src/features/languages/german.ts'
 import { signIn } from '../../../src/features/sign-in/index.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 
@@ -10,7 +11,7 @@ export const policy = () =>
     limits: { standard: '1000/min' },
     features: [
       authorizationServer(),
-      signIn({ requestsPerMinute: 10_000 }),
+      signIn({ requestsPerMinute: 10_000, branding: { languages: [german] } }),
       authorizationCode({
         scopes: { 'mcp:use': 'Use the library' },
         documents: { loopback: true },

@@ -1,6 +1,6 @@
 /** Reads the query of the sign-in. */
 import { signInRefused } from '../refused.ts'
-import { returnPathIn, type SignInDemand } from '../return-path.ts'
+import { localesIn, returnPathIn, type SignInDemand } from '../return-path.ts'
 
 const PROMPTS = ['login', 'select_account'] as const
 const SECONDS = /^\d{1,9}$/
@@ -20,7 +20,6 @@ export function demandIn(query: URLSearchParams): SignInDemand {
   const prompt = firstIn(query, 'prompt')
   const maxAge = firstIn(query, 'max_age')
   const acr = firstIn(query, 'acr_values')
-  const uiLocales = firstIn(query, 'ui_locales')
   const known = PROMPTS.find((one) => one === prompt)
   if (
     (prompt !== undefined && known === undefined) ||
@@ -33,7 +32,7 @@ export function demandIn(query: URLSearchParams): SignInDemand {
     prompt: known,
     maxAgeSeconds: maxAge === undefined ? undefined : Number(maxAge),
     acr: acr?.split(' '),
-    uiLocales,
+    uiLocales: localesIn(firstIn(query, 'ui_locales')),
     returnsUnmet: firstIn(query, 'unmet') === 'return',
   }
 }
