@@ -3,7 +3,7 @@
  * some on a cluster, each with a stack of its own, and then tests of `bench/` run one file after the other and
  * wait most of the time; in one process, they would begin when all others have ended. They take almost as long as
  * the other tests, so that the same number of files runs all the time. `--check` is for `npm run check`: other
- * checks run beside them with a low priority, on a core that no test uses. Their output follows the other output.
+ * checks, types included, run beside them with a low priority, on a core that no test uses. Their output follows the other output.
  * Exits with 1 if a process fails.
  */
 import { spawn } from 'node:child_process'
@@ -14,8 +14,15 @@ import { ROOT } from './start/settings.ts'
 const VITEST = 'node_modules/vitest/vitest.mjs'
 const PARTS = ['parts', 'heap']
 const ONE_BY_ONE = [['blackbox'], ['blackbox-node'], ['blackbox-cluster'], ['bench']]
-/** Scripts of `package.json`. Without the check of the package, which replaces `dist` while tests use it. */
-const CHECKS = process.argv.includes('--check') ? ['lint', 'check:size'] : []
+/** Commands. None replaces `dist` while tests use it, so the package is built before. */
+const CHECKS: readonly (readonly [string, ...string[]])[] = process.argv.includes('--check')
+  ? [
+      ['npm', 'run', 'typecheck'],
+      [process.execPath, 'dev/check-package.ts'],
+      ['npm', 'run', 'lint'],
+      ['npm', 'run', 'check:size'],
+    ]
+  : []
 /** The priority of checks: a tenth of the share of a core that a test gets. */
 const LOW_PRIORITY = 10
 
@@ -56,8 +63,8 @@ const test = (projects: readonly string[], how?: How): Promise<Ended> => {
   return run(process.execPath, [VITEST, 'run', ...names], how)
 }
 
-const check = (script: string): Promise<Ended> =>
-  run('npm', ['run', script], { priority: LOW_PRIORITY })
+const check = ([program, ...args]: readonly [string, ...string[]]): Promise<Ended> =>
+  run(program, args, { priority: LOW_PRIORITY })
 
 /** Does one thing after the other. */
 async function inOrder<Item>(
