@@ -1,25 +1,23 @@
 /** The official client for Python, in an environment of its own. */
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { makeOnce } from '../../dev/start/artifact.ts'
+import { createPythonEnvironment } from '../../harness/python.ts'
 import { type Login, REDIRECT_URI } from './login.ts'
 import type { Exchange, Transcript } from './transcript.ts'
 
 const PACKAGE = 'mcp==2.3.0'
 export const PYTHON = `Python ${PACKAGE.replace('==', ' ')}`
-const INSTALL_MS = 120_000
 
 /** Installs the client once for all tests. Returns undefined if Python, pip or the registry is missing. */
 export async function installPython(): Promise<{ readonly interpreter: string } | undefined> {
-  const options = { timeout: INSTALL_MS, stdio: 'ignore' } as const
   try {
     const folder = await makeOnce({
       name: `python-${PACKAGE}`,
       inputs: [],
       async make(draft) {
-        execFileSync('python3', ['-m', 'venv', draft], options)
-        execFileSync(join(draft, 'bin/pip'), ['install', '--quiet', PACKAGE], options)
+        createPythonEnvironment(draft, PACKAGE)
       },
     })
     return { interpreter: join(folder, 'bin/python') }

@@ -1,18 +1,18 @@
 /**
  * Runs schemathesis, which generates requests from an OpenAPI document and validates the responses.
  */
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { usualOrLong } from '../../harness/long.ts'
+import { createPythonEnvironment } from '../../harness/python.ts'
 
 const VERSION = '4.32.5'
 const FOLDER = join(tmpdir(), `portcullis-schemathesis-${VERSION}`)
 const PROGRAM = join(FOLDER, 'bin', 'schemathesis')
 /** Random requests for each operation, in addition to the ones that cover its schema. */
 const MAX_EXAMPLES = usualOrLong(2, 10)
-const INSTALL_TIMEOUT_MS = 120_000
 
 /**
  * Installs schemathesis in its own folder below the system's temporary folder. Returns the reason
@@ -20,15 +20,12 @@ const INSTALL_TIMEOUT_MS = 120_000
  */
 export function installSchemathesis(): string | undefined {
   if (existsSync(PROGRAM)) return undefined
-  const options = { encoding: 'utf8', timeout: INSTALL_TIMEOUT_MS } as const
-  const venv = spawnSync('python3', ['-m', 'venv', FOLDER], options)
-  if (venv.status !== 0) return venv.error?.message ?? lastLineOf(venv.stdout + venv.stderr)
-  const pip = spawnSync(
-    join(FOLDER, 'bin', 'pip'),
-    ['install', '--quiet', '--no-input', '--disable-pip-version-check', `schemathesis==${VERSION}`],
-    options,
-  )
-  return pip.status === 0 ? undefined : (pip.error?.message ?? lastLineOf(pip.stderr))
+  try {
+    createPythonEnvironment(FOLDER, `schemathesis==${VERSION}`)
+    return undefined
+  } catch (error) {
+    return (error as Error).message.trim().split('\n').at(-1)
+  }
 }
 
 export interface Judgement {
@@ -64,8 +61,4 @@ export function runSchemathesis(url: string, args: readonly string[]): Promise<J
       output += chunk.toString()
     })
   return new Promise((resolve) => child.once('close', (code) => resolve({ code, output })))
-}
-
-function lastLineOf(text: string): string {
-  return text.trim().split('\n').at(-1) ?? ''
 }
