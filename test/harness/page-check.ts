@@ -63,7 +63,7 @@ export async function openWindow(
       await load(to)
       await page.evaluate(`${AXE}; 0`)
       const found = await page.evaluate<Findings>(`(async () => {
-        const { violations } = await axe.run({ runOnly: ${JSON.stringify(RULES)} })
+        const { violations } = await axe.run({ runOnly: ${JSON.stringify(RULES)}, resultTypes: ['violations'], preload: false })
         return {
           title: document.title,
           axe: violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html)),

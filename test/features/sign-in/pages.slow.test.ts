@@ -93,7 +93,9 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the pages on %s', (runti
     for (const provider of providers ?? []) await provider.close()
   })
 
-  test.each(VIEWS)('have no fault on %s', async (...view) => {
+  // The pages are the same on both: two views show that they arrive as they are.
+  const views = runtime === 'Node' ? VIEWS : VIEWS.filter((_, at) => at % 3 === 0)
+  test.each(views)('have no fault on %s', async (...view) => {
     const window = await openWindow(browser, gateway.url, view, user.jarOf(gateway.url))
     for (const [path, title, german] of PAGES) {
       const none = { axe: [], errors: [], otherHosts: [], overflow: 0 }
