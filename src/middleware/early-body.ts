@@ -15,7 +15,9 @@ export function readEarlier(
   body: ReadableStream<Uint8Array>,
   by: string,
 ): Promise<Uint8Array> | undefined {
-  if (!body.locked && !c.req.raw.bodyUsed) return undefined
+  // A stream of our own reads the request's body, which Bun then reports as used.
+  const isUsed = body === c.req.raw.body && c.req.raw.bodyUsed
+  if (!body.locked && !isUsed) return undefined
   const cache: Readonly<Partial<Record<string, unknown>>> = c.req.bodyCache
   const kept = EXACT.find((name) => cache[name] !== undefined)
   if (kept === undefined)

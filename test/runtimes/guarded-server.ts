@@ -1,5 +1,4 @@
-/** Serves a guarded app on Bun or Deno, and prints its port. */
-import type { createApp } from './guarded-app.ts'
+/** Serves an app on Bun or Deno, and prints its port. */
 
 interface Runtimes {
   readonly Bun?: {
@@ -13,7 +12,11 @@ interface Runtimes {
   }
 }
 
-export function serveApp(app: ReturnType<typeof createApp>): void {
+export interface App {
+  fetch(request: Request, passed?: object): Response | Promise<Response>
+}
+
+export function serveApp(app: App): void {
   const { Bun, Deno } = globalThis as Runtimes
   const place = { hostname: '127.0.0.1', port: 0 }
   const port =

@@ -5,18 +5,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { EdgeVM } from '@edge-runtime/vm'
 import { type BuildOptions, build } from 'esbuild'
+import type { Hono } from 'hono'
 import { handle as handleLambda, type LambdaContext } from 'hono/aws-lambda'
 import { handle as handleEdge } from 'hono/lambda-edge'
 import { handle as handleNetlify } from 'hono/netlify'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Command, runIn } from '../dev/start/checkout.ts'
 import { descendantsOf } from '../dev/start/processes.ts'
+import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { createKey, ISSUER, mint, type TestKey } from '../harness/issuer.ts'
 import { IS_LONG } from '../harness/long.ts'
 import { freePort, ROOT } from '../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { cloudFrontEvent, lambdaEvent } from '../hono/events.ts'
-import { app } from './guarded-app.ts'
+import { createApp as createGatewayApp } from './gateway-app.ts'
+import { app as guarded } from './guarded-app.ts'
 
 interface Sent {
   readonly method?: string
@@ -42,13 +45,27 @@ interface Started {
 let redis: TestRedis
 let key: TestKey
 let folder: string
+let origin: TestServer
+/** The requests that reached the origin of the gateways. */
+const reached: string[] = []
 let env: Record<string, string>
 
 beforeAll(async () => {
   redis = await startTestRedis()
   key = await createKey('idp')
   folder = mkdtempSync(join(tmpdir(), 'portcullis-runtimes-'))
+  origin = await startHttpServer((request, response) => {
+    reached.push(`${request.method} ${request.url}`)
+    // The adapter of Lambda@Edge encodes bodies without a type.
+    response.setHeader('Content-Type', 'application/json')
+    request.pipe(response)
+  })
   env = {
+    PUBLIC_URL: 'https://api.test',
+    ORIGIN_URL: origin.url,
+    ISSUERS: JSON.stringify([
+      { issuer: ISSUER, audience: 'https://api.test', jwks: { keys: [key.publicJwk] } },
+    ]),
     ISSUER,
     JWKS: JSON.stringify({ keys: [key.publicJwk] }),
     UPSTASH_REDIS_REST_URL: redis.url,
@@ -61,6 +78,7 @@ beforeAll(async () => {
 afterAll(async () => {
   vi.unstubAllEnvs()
   await redis?.close()
+  await origin?.close()
   rmSync(folder, { recursive: true, force: true })
 })
 
@@ -71,6 +89,22 @@ const answerOf = async (response: Response): Promise<Answer> => ({
 })
 
 const SOCKETS = 'over-sockets.ts'
+
+/** What runs on a runtime: an app, the module that contains it, and the one that serves it on Bun and Deno. */
+interface Program {
+  readonly app: Pick<Hono, 'fetch'> | ReturnType<typeof createGatewayApp>
+  readonly module: string
+  readonly served: string
+}
+
+const GUARDED: Program = { app: guarded, module: 'guarded-app.ts', served: 'over-rest.ts' }
+/** Isolates remember refusals, so each runtime gets one of its own. */
+const gatewayProgram = (): Program => ({
+  app: createGatewayApp(),
+  module: 'gateway-app.ts',
+  served: 'over-gateway.ts',
+})
+
 const OF_NO_PLATFORM: BuildOptions = {
   platform: 'neutral',
   mainFields: ['module', 'main'],
@@ -91,7 +125,7 @@ async function bundle(entry: string, format: 'esm' | 'iife'): Promise<string> {
     outfile,
     bundle: true,
     format,
-    globalName: 'guarded',
+    globalName: 'program',
     ...(entry === SOCKETS ? OF_NODE : OF_NO_PLATFORM),
     logLevel: 'error',
   })
@@ -101,7 +135,7 @@ async function bundle(entry: string, format: 'esm' | 'iife'): Promise<string> {
 async function startProcess(
   command: string,
   before: readonly string[],
-  entry = 'over-rest.ts',
+  entry: string,
 ): Promise<Started> {
   const file = await bundle(entry, 'esm')
   const child = spawn(join(ROOT, 'node_modules/.bin', command), [...before, file], {
@@ -160,9 +194,9 @@ async function startPages(): Promise<Started> {
   }
 }
 
-const RUNTIMES: Readonly<Record<string, () => Promise<Started>>> = {
-  Bun: () => startProcess('bun', ['run']),
-  Deno: () => startProcess('deno', ['run', '--allow-net', '--allow-env']),
+const RUNTIMES: Readonly<Record<string, (program: Program) => Promise<Started>>> = {
+  Bun: ({ served }) => startProcess('bun', ['run'], served),
+  Deno: ({ served }) => startProcess('deno', ['run', '--allow-net', '--allow-env'], served),
   'Bun, Redis by sockets': () => startProcess('bun', ['run'], SOCKETS),
   'Deno, Redis by sockets': () =>
     startProcess(
@@ -170,11 +204,11 @@ const RUNTIMES: Readonly<Record<string, () => Promise<Started>>> = {
       ['run', '--allow-net', '--allow-env', '--allow-sys', '--allow-read'],
       SOCKETS,
     ),
-  'AWS Lambda': async () => ({
+  'AWS Lambda': async ({ app }) => ({
     address: PLATFORM_ADDRESS,
     async send(path, sent) {
       const event = lambdaEvent({ path, ...sent })
-      const answer: unknown = await handleLambda(app)(event as never, {} as LambdaContext)
+      const answer: unknown = await handleLambda(app as Hono)(event as never, {} as LambdaContext)
       const { statusCode, body, headers } = answer as {
         statusCode: number
         body: string
@@ -183,10 +217,10 @@ const RUNTIMES: Readonly<Record<string, () => Promise<Started>>> = {
       return { status: statusCode, body, headers: new Headers(headers) }
     },
   }),
-  'Lambda@Edge': async () => ({
+  'Lambda@Edge': async ({ app }) => ({
     address: PLATFORM_ADDRESS,
     async send(path, sent) {
-      const answer = await handleEdge(app)(cloudFrontEvent({ path, ...sent }) as never)
+      const answer = await handleEdge(app as Hono)(cloudFrontEvent({ path, ...sent }) as never)
       const {
         status,
         body = '',
@@ -201,18 +235,18 @@ const RUNTIMES: Readonly<Record<string, () => Promise<Started>>> = {
       return { status: Number(status), body, headers: new Headers(pairs) }
     },
   }),
-  Netlify: async () => ({
+  Netlify: async ({ app }) => ({
     address: PLATFORM_ADDRESS,
     send: async (path, sent) =>
       answerOf(
-        await handleNetlify(app)(new Request(`https://api.test${path}`, sent), {
+        await handleNetlify(app as Hono)(new Request(`https://api.test${path}`, sent), {
           ip: PLATFORM_ADDRESS,
         }),
       ),
   }),
   ...(IS_LONG && { 'Cloudflare Pages': startPages }),
-  'Vercel Edge': async () => {
-    const code = readFileSync(await bundle('guarded-app.ts', 'iife'), 'utf8')
+  'Vercel Edge': async ({ module }) => {
+    const code = readFileSync(await bundle(module, 'iife'), 'utf8')
     const variables = { ...env, VERCEL: '1', VERCEL_REGION: 'fra1' }
     const vm = new EdgeVM({
       extend: (context) => Object.assign(context, { process: { env: variables } }),
@@ -224,7 +258,7 @@ const RUNTIMES: Readonly<Record<string, () => Promise<Started>>> = {
         const headers = { ...sent.headers, 'X-Real-IP': PLATFORM_ADDRESS }
         const init = JSON.stringify({ ...sent, headers })
         const url = JSON.stringify(`https://api.test${path}`)
-        return answerOf(await vm.evaluate(`guarded.app.fetch(new Request(${url}, ${init}))`))
+        return answerOf(await vm.evaluate(`program.app.fetch(new Request(${url}, ${init}))`))
       },
     }
   },
@@ -242,7 +276,7 @@ describe.each(Object.entries(RUNTIMES))('a guarded app on %s', (name, start) => 
   let started: Started
 
   beforeAll(async () => {
-    started = await start()
+    started = await start(GUARDED)
   })
 
   afterAll(() => started?.stop?.())
@@ -296,3 +330,61 @@ describe.each(Object.entries(RUNTIMES))('a guarded app on %s', (name, start) => 
     expect(JSON.parse(outage.body)).toMatchObject({ code: 'dependency_unavailable' })
   })
 })
+
+const ONLY_GUARD = /sockets$|^Cloudflare Pages$/
+
+describe.each(Object.entries(RUNTIMES).filter(([name]) => !ONLY_GUARD.test(name)))(
+  'a gateway with a runtime of its own on %s',
+  (name, start) => {
+    let started: Started
+
+    beforeAll(async () => {
+      started = await start(gatewayProgram())
+    })
+
+    afterAll(() => started?.stop?.())
+
+    test('forwards what it admits, and nothing else', async () => {
+      const { send } = started
+      const read = async (path: string, sub: string, roles: readonly string[] = ['reader']) => {
+        const token = await mint(key, {
+          claims: { sub: `${name} ${sub}`, roles, aud: 'https://api.test' },
+        })
+        return send(path, { headers: { Authorization: `Bearer ${token}` } })
+      }
+      await redis.direct.flushall()
+      reached.length = 0
+      expect((await read('/notes', 'alice')).status).toBe(200)
+      expect((await send('/notes')).status).toBe(401)
+      expect((await read('/notes', 'bob', [])).status).toBe(403)
+      expect((await read('/other', 'alice')).status).toBe(404)
+      expect((await read('/few', 'alice')).status).toBe(200)
+      expect((await read('/few', 'alice')).status).toBe(429)
+      const forged = (address: string) => ({
+        headers: { 'X-Forwarded-For': address, 'CF-Connecting-IP': address },
+      })
+      expect((await send('/open', forged('198.51.100.1'))).status).toBe(200)
+      expect((await send('/open', forged('198.51.100.2'))).status).toBe(429)
+
+      const claims = { sub: `${name} carol`, roles: ['writer'], aud: 'https://api.test' }
+      const headers = {
+        Authorization: `Bearer ${await mint(key, { claims })}`,
+        'Content-Type': 'application/json',
+      }
+      const body = '{"text":"a"}'
+      expect((await send('/notes', { method: 'POST', headers, body: '{"text":1}' })).status).toBe(
+        422,
+      )
+      expect(await send('/notes', { method: 'POST', headers, body })).toMatchObject({
+        status: 200,
+        body,
+      })
+
+      redis.setAnswering(false)
+      const outage = await read('/notes', 'dave')
+      redis.setAnswering(true)
+      expect(outage.status).toBe(503)
+      expect(reached).toEqual(['GET /notes', 'GET /few', 'GET /open', 'POST /notes'])
+    })
+  },
+)
