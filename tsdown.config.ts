@@ -24,6 +24,7 @@ function chunkOf(module: string, context: Rolldown.ChunkingContext): string | nu
   if (/\/src\/.*\.d\.ts$/.test(module)) return 'types.d'
   if (guards.size === 0) addImported(GUARD, guards, context)
   if (module !== GUARD && guards.has(module)) return 'guards'
+  if (UPSTASH_HTTP.test(module)) return 'redis'
   const [, inner, outer] = ROOM.exec(module) ?? []
   return inner ?? outer ?? null
 }
@@ -52,6 +53,8 @@ function addImported(module: string, to: Set<string>, context: Rolldown.Chunking
     addImported(imported, to, context)
 }
 
+const UPSTASH_HTTP = /@upstash\/redis\/chunk-\w+\.mjs$/
+
 const ROOM = /\/src\/(?:(?:features|runtimes)\/([a-z-]+)|([a-z-]+))\/.*\.ts$/
 
 export default defineConfig([
@@ -65,8 +68,9 @@ export default defineConfig([
     tsconfig: 'tsconfig.build.json',
     platform: 'neutral',
     target: 'es2023',
-    // Packages stay imports, so that an app has one copy of each.
-    deps: { neverBundle: true },
+    // Packages stay imports, so that an app has one copy of each. The HTTP client of `@upstash/redis` is a part of the
+    // package that has no entry of its own.
+    deps: { neverBundle: true, alwaysBundle: [UPSTASH_HTTP], onlyBundle: ['@upstash/redis'] },
     dts: { sourcemap: false },
     plugins: [markPure(), embedMaps(), simplifyDeclarations()],
     sourcemap: true,
@@ -112,7 +116,7 @@ export default defineConfig([
       },
     },
     plugins: [
-      thirdPartyNotices('cli/THIRD-PARTY.txt'),
+      thirdPartyNotices('cli/THIRD-PARTY.txt', ['node_modules/@upstash/redis']),
       // Two commands use it, and each project installs it: 0.4 MB in place of 2.8.
       compressed(/\/recheck\/lib\/browser\.js$/, 'cli/recheck.js.br'),
     ],

@@ -12,14 +12,17 @@ interface Manifest {
 const LICENSE = /^(?:license|copying)(?:[.-].*)?$/i
 
 /**
- * Writes `fileName` with the name, the version and the license of each package of which a chunk contains code. Throws if
- * a package has no license.
+ * Writes `fileName` with the name, the version and the license of each package of which a chunk contains code, and of
+ * those in the folders `others`, of which another build contains code. Throws if a package has no license.
  */
-export function thirdPartyNotices(fileName: string): Rolldown.Plugin {
+export function thirdPartyNotices(
+  fileName: string,
+  others: readonly string[] = [],
+): Rolldown.Plugin {
   return {
     name: 'third-party-notices',
     generateBundle(_, bundle) {
-      const folders = new Set<string>()
+      const folders = new Set(others)
       for (const file of Object.values(bundle)) {
         if (file.type !== 'chunk') continue
         for (const module of Object.keys(file.modules)) {

@@ -32,10 +32,10 @@ export function markPure(): Rolldown.Plugin {
         return at === 0 ? null : { code: marked + code.slice(at), map: null }
       },
     },
-    // A chunk imports others without names only for effects, and bundlers warn of such imports.
+    // A chunk imports others, and packages, without names only for effects, and bundlers warn of such imports.
     generateBundle(_, bundle) {
       for (const file of Object.values(bundle))
-        if (file.type === 'chunk') file.code = file.code.replaceAll(/^import "\.[^"]*";$/gm, '')
+        if (file.type === 'chunk') file.code = file.code.replaceAll(/^import "[^"]*";$/gm, '')
     },
   }
 }

@@ -1,9 +1,9 @@
 /** The client for Upstash Redis: each call is one explicit pipeline in one HTTP request. */
-import { errors, Redis } from '@upstash/redis/cloudflare'
 import type { Fault } from '../problems/reasons.ts'
 import { boundedCalls, type RedisCallOptions, type SendCall } from './bounded-calls.ts'
 import type { RedisConnection } from './connection.ts'
 import { createKeys, DEFAULT_KEY_PREFIX } from './keys.ts'
+import { errors, HttpClient } from './upstash-http.js'
 
 export interface RedisRestOptions extends RedisCallOptions {
   readonly url: string
@@ -16,9 +16,8 @@ export interface RedisRestOptions extends RedisCallOptions {
 const RETRY = { retries: 1, backoff: () => 10 }
 
 /**
- * Creates the client. It uses `@upstash/redis` without its conveniences: no type conversion, no
- * base64, no telemetry. It does not use the `Pipeline` class of the library, because each instance
- * creates some 250 closures, once for every request.
+ * Creates the client. It uses the HTTP client of `@upstash/redis` without its conveniences: no type conversion, no
+ * base64, no telemetry, and no class with 250 commands, because a call sends its commands as they are.
  */
 export function createRedisRest({
   url,
@@ -26,42 +25,29 @@ export function createRedisRest({
   keyPrefix = DEFAULT_KEY_PREFIX,
   ...calls
 }: RedisRestOptions): RedisConnection {
-  const client = new RestClient({
-    url,
-    token,
+  const client = new HttpClient({
+    baseUrl: url,
+    headers: { authorization: `Bearer ${token}` },
     retry: RETRY,
     responseEncoding: false,
-    automaticDeserialization: false,
-    enableTelemetry: false,
-    enableAutoPipelining: false,
   })
-  return {
-    server: url,
-    keys: createKeys(keyPrefix),
-    send: boundedCalls(calls, client.pipelined, faultOf),
-  }
-}
-
-class RestClient extends Redis {
   /** The same connection settings and sync token, without the retry. */
-  private readonly single: typeof this.client = Object.create(this.client, {
+  const single: HttpClient = Object.create(client, {
     retry: { value: { attempts: 0 } },
     upstashSyncToken: {
-      get: () => this.client.upstashSyncToken,
+      get: () => client.upstashSyncToken,
       set: (syncToken: string) => {
-        this.client.upstashSyncToken = syncToken
+        client.upstashSyncToken = syncToken
       },
     },
   })
-
-  readonly pipelined: SendCall = (commands, deadline, { once }) => {
-    // The signal is passed as a function, which the client accepts although its type for one
-    // request does not declare it. With a plain signal, an abort resolves to null, which reads as
-    // "no value".
-    const signalOf = (() => deadline.signal) as unknown as AbortSignal
-    const client = once ? this.single : this.client
-    return client.request({ path: ['pipeline'], body: commands, signal: signalOf })
-  }
+  const pipelined: SendCall = (commands, deadline, { once }) =>
+    (once ? single : client).request({
+      path: ['pipeline'],
+      body: commands,
+      signal: () => deadline.signal,
+    })
+  return { server: url, keys: createKeys(keyPrefix), send: boundedCalls(calls, pipelined, faultOf) }
 }
 
 function faultOf(cause: unknown): Fault {

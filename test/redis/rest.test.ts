@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
+import { Redis } from '@upstash/redis/cloudflare'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createAdmission } from '../../src/access/admission/admission.ts'
 import type { LimitEngine } from '../../src/access/admission/limit.ts'
@@ -9,6 +10,7 @@ import { Unavailable } from '../../src/errors.ts'
 import { upstash } from '../../src/features/upstash/index.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { createRedisByFetch } from '../../src/redis/rest-by-fetch.ts'
+import { HttpClient } from '../../src/redis/upstash-http.js'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 
 const TOKEN = 'a-token-that-must-not-appear-anywhere'
@@ -230,4 +232,11 @@ describe('the client of guards', () => {
     expect(other.calls).toEqual([])
     await target.close()
   })
+})
+
+test('@upstash/redis: the HTTP client is that of the class Redis of the package', () => {
+  class Exposed extends Redis {
+    readonly http = this.client
+  }
+  expect(new Exposed({ url: 'https://redis.test', token: TOKEN }).http).toBeInstanceOf(HttpClient)
 })
