@@ -1,5 +1,4 @@
 /** A response with a body that can be broken off. */
-import { sleep } from '../isolate/timers.ts'
 import type { OpenStream } from './open-streams.ts'
 
 /** The longest body that may delay its header until it has arrived, in bytes. */
@@ -57,7 +56,7 @@ async function earlyResponse(
   const read = () => reader.read(new Uint8Array(bytes + 1))
   let first: ReturnType<typeof read> | undefined = read()
   // A body that fails breaks off after its header, as every other does.
-  const chunk = await Promise.race([first, sleep(EARLY_MS)]).catch(() => {})
+  const chunk = await within(EARLY_MS, first)
   if (chunk?.value?.byteLength === bytes) return new Response(chunk.value, response)
   const rest = {
     read() {
@@ -68,6 +67,18 @@ async function earlyResponse(
     cancel: (reason: unknown) => reader.cancel(reason),
   }
   return pipedResponse(response, stream, countedBody(rest, stream))
+}
+
+/** Resolves like `work`, or to undefined if it rejects or takes longer. A timer that fires late would cost CPU for nothing. */
+function within<Value>(ms: number, work: Promise<Value>): Promise<Value | undefined> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms)
+    const settle = (value?: Value) => {
+      clearTimeout(timer)
+      resolve(value)
+    }
+    work.then(settle, () => settle())
+  })
 }
 
 /** The platform moves the bytes. JavaScript runs only at the end. */
