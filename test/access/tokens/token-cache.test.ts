@@ -140,6 +140,8 @@ describe('the cache of verified tokens', () => {
       `${token}=`,
       `${token} `,
       token.replace('.', '. '),
+      // Another payload with the same signature.
+      token.replace(/\.[^.]+\./, '.e30.'),
       token.slice(0, -1),
       `${token}.`,
     ]) {
