@@ -119,6 +119,11 @@ function check(
   else c.req.addValidatedData(TARGETS[where], value as object)
 }
 
+/** Creates an object without inherited members. V8 stores those of `Object.create(null)` in a slower way. */
+function NoMembers() {}
+NoMembers.prototype = Object.create(null)
+const Query = NoMembers as unknown as new () => Record<string, string | string[]>
+
 /**
  * A duplicate is a finding, because origins differ in which value they use. A parameter that the
  * schema reads as a list is always a list.
@@ -128,7 +133,7 @@ function readQuery(
   repeatable: ReadonlySet<string>,
   errors: InputError[],
 ): Record<string, string | string[]> {
-  const query: Record<string, string | string[]> = Object.create(null)
+  const query = new Query()
   const { url } = c.req
   const start = url.indexOf('?')
   if (start === -1) return query
