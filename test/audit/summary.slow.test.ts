@@ -3,7 +3,7 @@ import { v7 } from 'uuid'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createCheckpointSealer } from '../../src/audit/chain.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
-import { countHours } from '../../src/audit/hour-counts.ts'
+import { countHours, hourOf } from '../../src/audit/hour-counts.ts'
 import type { AuditQuery } from '../../src/audit/log.ts'
 import { insertAuditEvents } from '../../src/audit/sql/audit-chain.ts'
 import type { TrailDatabase } from '../../src/audit/sql/database.ts'
@@ -101,6 +101,17 @@ describe.each(KINDS)('a summary over %s', (kind) => {
     await store(events)
     const { allow, deny } = await summarize(query)
     expect(allow + deny).toBe(events.filter(isWanted).length)
+  })
+
+  test('finds the hours of times in any order, and with an offset', () => {
+    const times = [
+      ['2026-11-20T12:59:59.999Z', '2026-11-20T12'],
+      ['2026-11-20T13:00:00.000Z', '2026-11-20T13'],
+      ['2026-11-20T13:00:00.000+01:00', '2026-11-20T12'],
+      ['2026-11-20T12:59:00.000Z', '2026-11-20T12'],
+      ['2026-11-21T12:59:00.000Z', '2026-11-21T12'],
+    ] as const
+    expect(times.map(([time]) => hourOf(time))).toEqual(times.map(([, hour]) => hour))
   })
 
   test('counts the minutes of a part of an hour', async () => {

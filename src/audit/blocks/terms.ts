@@ -21,12 +21,17 @@ const beginning = (text: string, separator: string): string => {
   return at === -1 ? text : text.slice(0, at)
 }
 
-/** Adds the terms of an event. Those of an erased part are not in the event any more. */
-function addTerms(event: AuditEvent, terms: Set<string>): void {
+type Name = Field | Other
+
+/** The values of each field. Most events of a block share them, so their terms are formed once. */
+type Values = Map<Name, Set<string>>
+
+/** Adds the values of an event. Those of an erased part are not in the event any more. */
+function addValues(
+  event: AuditEvent,
+  add: (field: Name, value: string | null | undefined) => void,
+) {
   const { actor, call, change } = event
-  const add = (field: Field | Other, value: string | number | null | undefined) => {
-    if (value !== null && value !== undefined) terms.add(term(field, value))
-  }
   const addReason = (field: 'reason' | 'observed', reason: string) => {
     add(field, reason)
     add(field, beginning(reason, ':'))
@@ -36,7 +41,7 @@ function addTerms(event: AuditEvent, terms: Set<string>): void {
   add('tenant', actor.tenant)
   add('key', actor.key)
   add('address', event.address)
-  add('status', event.status)
+  add('status', String(event.status))
   add('decision', event.decision)
   add('route', event.route)
   add('host', event.host)
@@ -51,22 +56,38 @@ function addTerms(event: AuditEvent, terms: Set<string>): void {
 
 /** Returns the filter of the events of a block. */
 export function filterOf(events: readonly AuditEvent[]): Uint8Array {
-  const terms = new Set<string>()
-  for (const event of events) addTerms(event, terms)
-  const filter = new Uint8Array(Math.max(MIN_BYTES, Math.ceil((terms.size * BITS_PER_TERM) / 8)))
-  for (const one of terms)
-    for (const probe of probesOf(one)) {
-      const at = (probe >>> 3) % filter.length
-      filter[at] = (filter[at] ?? 0) | (1 << (probe & 7))
-    }
+  const fields: Values = new Map()
+  const add = (field: Name, value: string | null | undefined) => {
+    if (value === null || value === undefined) return
+    const values = fields.get(field)
+    if (values === undefined) fields.set(field, new Set([value]))
+    else values.add(value)
+  }
+  for (const event of events) addValues(event, add)
+  let terms = 0
+  for (const values of fields.values()) terms += values.size
+  const filter = new Uint8Array(Math.max(MIN_BYTES, Math.ceil((terms * BITS_PER_TERM) / 8)))
+  for (const [field, values] of fields)
+    for (const value of values)
+      eachProbe(term(field, value), (probe) => {
+        const at = (probe >>> 3) % filter.length
+        filter[at] = (filter[at] ?? 0) | (1 << (probe & 7))
+      })
   return filter
 }
 
-/**
- * Returns unsigned integers of 32 bits from two FNV-1a hashes (double hashing). The low three bits of each
- * select a bit of the byte that the others select.
- */
+/** Returns what {@link eachProbe} passes on. */
 export function probesOf(text: string): readonly number[] {
+  const probes: number[] = []
+  eachProbe(text, (probe) => probes.push(probe))
+  return probes
+}
+
+/**
+ * Calls `each` with unsigned integers of 32 bits from two FNV-1a hashes (double hashing). The low three bits of
+ * each select a bit of the byte that the others select.
+ */
+function eachProbe(text: string, each: (probe: number) => void): void {
   let one = 0x811c9dc5
   let other = 0x9747b28c
   for (let at = 0; at < text.length; at += 1) {
@@ -76,7 +97,7 @@ export function probesOf(text: string): readonly number[] {
     other ^= other >>> 13
   }
   other |= 1
-  return Array.from({ length: PROBES }, (_, index) => mixed(one + index * other))
+  for (let index = 0; index < PROBES; index += 1) each(mixed(one + index * other))
 }
 
 /** Spreads a hash over all bits. */
