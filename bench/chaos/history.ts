@@ -38,6 +38,23 @@ export interface RevokeEvent {
   readonly status: number
 }
 
+/** A use of a refresh token, from before it was sent until its response was complete. */
+export interface RefreshEvent {
+  readonly kind: 'refresh'
+  readonly process: number
+  readonly family: string
+  /** `open`: the login. `use`: by the client. `replay`: of a token whose successor was used. `end`: its revocation. */
+  readonly purpose: 'open' | 'use' | 'replay' | 'end'
+  /** The end of the text of the presented token, and of the one in the response. Empty: none. */
+  readonly token: string
+  readonly successor: string
+  readonly invokeMs: number
+  readonly completeMs: number
+  /** 0: no response. */
+  readonly status: number
+  readonly code: string
+}
+
 export interface FaultEvent {
   readonly kind: 'fault'
   readonly name: string
@@ -55,12 +72,19 @@ export interface LossEvent {
   readonly untilMs: number
 }
 
-export type HistoryEvent = RequestEvent | ArrivalEvent | RevokeEvent | FaultEvent | LossEvent
+export type HistoryEvent =
+  | RequestEvent
+  | ArrivalEvent
+  | RevokeEvent
+  | RefreshEvent
+  | FaultEvent
+  | LossEvent
 
 /** Events by kind, ordered by their start. */
 export interface History {
   readonly requests: readonly RequestEvent[]
   readonly revocations: readonly RevokeEvent[]
+  readonly refreshes: readonly RefreshEvent[]
   readonly faults: readonly FaultEvent[]
   readonly losses: readonly LossEvent[]
   /** The time at which each request first reached the origin, by its id. */
@@ -68,23 +92,24 @@ export interface History {
 }
 
 export function historyOf(events: Iterable<HistoryEvent>): History {
-  const requests: RequestEvent[] = []
-  const revocations: RevokeEvent[] = []
-  const faults: FaultEvent[] = []
-  const losses: LossEvent[] = []
+  const all = [...events]
   const arrivals = new Map<number, number>()
-  for (const event of events) {
-    if (event.kind === 'request') requests.push(event)
-    else if (event.kind === 'revoke') revocations.push(event)
-    else if (event.kind === 'fault') faults.push(event)
-    else if (event.kind === 'loss') losses.push(event)
-    else arrivals.set(event.id, Math.min(event.atMs, arrivals.get(event.id) ?? event.atMs))
+  for (const event of all)
+    if (event.kind === 'arrival')
+      arrivals.set(event.id, Math.min(event.atMs, arrivals.get(event.id) ?? event.atMs))
+  const of = <Kind extends HistoryEvent['kind']>(kind: Kind) =>
+    all.filter((event): event is Extract<HistoryEvent, { kind: Kind }> => event.kind === kind)
+  const invoked = (one: { invokeMs: number }, other: { invokeMs: number }) =>
+    one.invokeMs - other.invokeMs
+  const begun = (one: { fromMs: number }, other: { fromMs: number }) => one.fromMs - other.fromMs
+  return {
+    requests: of('request').sort(invoked),
+    revocations: of('revoke').sort(invoked),
+    refreshes: of('refresh').sort(invoked),
+    faults: of('fault').sort(begun),
+    losses: of('loss').sort(begun),
+    arrivals,
   }
-  requests.sort((one, other) => one.invokeMs - other.invokeMs)
-  revocations.sort((one, other) => one.invokeMs - other.invokeMs)
-  faults.sort((one, other) => one.fromMs - other.fromMs)
-  losses.sort((one, other) => one.fromMs - other.fromMs)
-  return { requests, revocations, faults, losses, arrivals }
 }
 
 /** The interval in which a request was admitted. */

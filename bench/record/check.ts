@@ -9,6 +9,7 @@ import {
   RECOVERING,
   type RequestEvent,
 } from '../chaos/history.ts'
+import { checkFamilies, type Families } from './check-families.ts'
 import { checkRevocations, type Revocations } from './check-revocations.ts'
 import { checkWindows, type Windows } from './check-windows.ts'
 import type { Terms } from './terms.ts'
@@ -18,6 +19,7 @@ export interface Verdict {
   readonly admitted: number
   readonly windows: Windows
   readonly revocations: Revocations
+  readonly families: Families
   readonly answers: Answers
 }
 
@@ -30,15 +32,17 @@ export function check(events: Iterable<HistoryEvent>, terms: Terms): Verdict {
     admitted: history.requests.filter(({ status }) => status === 200).length,
     windows: checkWindows(history, terms),
     revocations: checkRevocations(history, faults, terms),
+    families: checkFamilies(history, terms),
     answers: checkAnswers(history, faults, terms),
   }
 }
 
 /** Returns the violations as sentences; none if everything is correct. */
-export const violationsOf = ({ windows, revocations, answers }: Verdict): readonly string[] => [
-  ...windows.violations,
-  ...revocations.violations,
-  ...answers.wrong,
+export const violationsOf = (verdict: Verdict): readonly string[] => [
+  ...verdict.windows.violations,
+  ...verdict.revocations.violations,
+  ...verdict.families.violations,
+  ...verdict.answers.wrong,
 ]
 
 /** Responses while the called process was in one state. */
@@ -56,6 +60,8 @@ export interface Answers {
 const SILENCING: readonly string[] = ['gateway-killed', 'gateway-paused']
 const NO_REDIS = 'dependency_unavailable'
 const OVERLOADED = 'overloaded'
+/** A gateway on Node admits open responses again after so long: a token that is revoked meanwhile ends them. */
+const RECHECK_MS = 2_000
 
 /**
  * Checks the reasons: 200 if the origin received the request; 401 if a revocation of the token had
@@ -70,10 +76,11 @@ function checkAnswers(history: History, faults: FaultsByTime, terms: Terms): Ans
     revokingSince.set(token, Math.min(invokeMs, revokingSince.get(token) ?? invokeMs))
 
   function wrongIn(request: RequestEvent): string | undefined {
-    const { id, status, code, route, token, completeMs } = request
+    const { id, status, code, route, token, invokeMs, completeMs } = request
     const hasArrived = history.arrivals.has(id)
     if (status === 200) return hasArrived ? undefined : 'it did not reach the origin'
-    if (hasArrived && status !== 0) return 'it reached the origin'
+    const isEnded = status === 401 && completeMs - invokeMs >= RECHECK_MS
+    if (hasArrived && status !== 0 && !isEnded) return 'it reached the origin'
     if (status === 401)
       return (revokingSince.get(token) ?? completeMs) < completeMs ? undefined : 'not revoked'
     if (status === 429) return terms.routes[route]?.length ? undefined : 'no limit'

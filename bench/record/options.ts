@@ -28,7 +28,8 @@ Starts four gateways, a workerd process each, over one Redis, each with its own 
 Redis. Sends requests under limits with and without leases, and revokes tokens in use, while links,
 gateways and Redis fail. Records when each request was sent and answered, and when it reached the
 origin. A checker then decides whether any rolling window exceeded its limit, whether a request was
-admitted later than the staleness bound after a revocation, and whether every response is explained.
+admitted later than the staleness bound after a revocation, whether a refresh token had two successors
+or was accepted after its end, and whether every response is explained.
 
   --cluster          gateways on Node, on a Redis Cluster of three masters with a replica each
   --seconds <n>      duration of the faults and the rests between them (default: 900)

@@ -9,6 +9,7 @@ import { surroundings } from '../surroundings.ts'
 import { BURST_SUBJECTS, burst, overloadFigures } from './bursts.ts'
 import { check, violationsOf } from './check.ts'
 import { condemn } from './condemned.ts'
+import { refresh } from './families.ts'
 import { isOfRedis, planFaults } from './faults.ts'
 import { inject } from './inject.ts'
 import { CALLERS, createWallet, offerLoad } from './load.ts'
@@ -52,6 +53,7 @@ export async function record(
   const offering = Promise.all([
     offerLoad(recorder, wallet, { callers: CALLERS, seed, signal: ending }),
     condemn(recorder, wallet, { perSecond, seed, signal: ending }),
+    refresh(recorder, { perSecond: perSecond / 5, seed, signal: ending }),
   ])
   const injecting = inject(system, { plan, seed, signal, progress }).finally(() => over.abort())
   await Promise.all([offering, injecting, witnessing])

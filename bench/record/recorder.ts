@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { NUMBER_HEADER } from '../chaos/dependencies.ts'
-import { STARVED } from '../chaos/history.ts'
-import { createClient } from '../load/client.ts'
+import { type RefreshEvent, STARVED } from '../chaos/history.ts'
+import { createClient, membersOf } from '../load/client.ts'
 import type { System } from './system.ts'
 import { EVERYBODY, type RouteName } from './terms.ts'
 
@@ -26,7 +26,7 @@ export interface Token {
 
 export type Recorder = Awaited<ReturnType<typeof createRecorder>>
 
-export async function createRecorder({ gateways, events, sign, now }: System) {
+export async function createRecorder({ gateways, app, events, sign, now }: System) {
   const client = createClient(ONCE)
   const underWay = new Set<Promise<unknown>>()
   const operator = await sign({ subject: 'olga', roles: ['operator'], ttlSeconds: TTL_SECONDS })
@@ -92,6 +92,36 @@ export async function createRecorder({ gateways, events, sign, now }: System) {
     return complete === 201
   }
 
+  /** Sends a form of a client that logs in, uses a refresh token, or revokes it. Returns the tokens of the response. */
+  async function refresh(
+    process: number,
+    about: Pick<RefreshEvent, 'family' | 'purpose' | 'token'>,
+    fields: Readonly<Record<string, string>>,
+  ) {
+    const invokeMs = now()
+    const { status, code, isCut, body } = await client.send({
+      method: 'POST',
+      url: `${gateways[process]?.url()}/oauth/${about.purpose === 'end' ? 'revoke' : 'token'}`,
+      headers: {
+        authorization: `Basic ${btoa(`${app.id}:${app.secret}`)}`,
+        'cf-connecting-ip': ADDRESS,
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+      body: new URLSearchParams(fields).toString(),
+    })
+    const { access_token, refresh_token } = membersOf(isCut ? '' : body)
+    const [access, successor] = [access_token, refresh_token].map((text) =>
+      typeof text === 'string' ? text : undefined,
+    )
+    const event: RefreshEvent = {
+      ...{ kind: 'refresh', process, ...about, invokeMs, completeMs: now() },
+      ...{ token: endOf(about.token), successor: endOf(successor ?? '') },
+      ...(isCut ? { status: 0, code: '' } : { status, code }),
+    }
+    events.push(event)
+    return { status: event.status, event, access, successor }
+  }
+
   return {
     async mint(subject: string): Promise<Token> {
       const id = randomUUID()
@@ -102,6 +132,11 @@ export async function createRecorder({ gateways, events, sign, now }: System) {
     request: (...args: Parameters<typeof request>) => track(request(...args)),
     /** Revokes the token or its subject at a process. Returns true for a 201. */
     revoke: (...args: Parameters<typeof revoke>) => track(revoke(...args)),
+    refresh: (...args: Parameters<typeof refresh>) => track(refresh(...args)),
+    /** Records that a refresh may have revoked an access token of its family; 201: it has. */
+    revoked({ process, invokeMs, completeMs }: RefreshEvent, token: string, status: 0 | 201): void {
+      events.push({ kind: 'revoke', process, token, invokeMs, completeMs, status })
+    },
     /** Reports whether so many requests are waiting that more would only wait as well. */
     isBusy: (process: number) => (underWayAt[process] ?? 0) >= MAX_UNDER_WAY,
     /** Resolves when no request is in progress. */
@@ -111,6 +146,9 @@ export async function createRecorder({ gateways, events, sign, now }: System) {
     close: client.close,
   }
 }
+
+/** Tells tokens of a family apart. */
+const endOf = (token: string): string => token.slice(-16)
 
 /** Time between two checks. */
 const PAUSE_MS = 200

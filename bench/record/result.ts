@@ -40,6 +40,7 @@ export function resultOf(parts: ResultParts) {
   const { about, command, options, faults, verdict, violations, overload, faultSeconds } = parts
   const { seconds, windowSeconds, burstSeconds, revocations: perSecond, seed } = options
   const { violations: _, ...revocations } = verdict.revocations
+  const { violations: __, ...families } = verdict.families
   const { unexplained, byFault } = verdict.answers
   return {
     benchmark: 'record' as const,
@@ -67,6 +68,7 @@ export function resultOf(parts: ResultParts) {
     windows: verdict.windows.findings.filter(({ admitted }) => admitted >= LISTED_FROM),
     overload,
     revocations,
+    families,
     availability: byFault,
   }
 }
@@ -116,7 +118,7 @@ export function writeHistory(file: string, events: readonly HistoryEvent[]): voi
 }
 
 export function report(result: RecordResult): string {
-  const { requests, admitted, limits, overload, revocations, availability } = result
+  const { requests, admitted, limits, overload, revocations, families, availability } = result
   const text = (...values: readonly (number | undefined)[]) =>
     values.map((value) => (value === undefined ? '-' : String(rounded(value, 1))))
   const revoked = (name: string, counts: RevocationCounts) => [
@@ -145,6 +147,10 @@ export function report(result: RecordResult): string {
         revoked('all', revocations.total),
         ...Object.entries(revocations.byFault).map(([name, counts]) => revoked(name, counts)),
       ],
+    ),
+    table(
+      ['refresh families', 'successors', 'replays refused', 'revoked'],
+      [text(families.families, families.rotated, families.replayed, families.ended)],
     ),
     table(
       ['responses', 'requests', '200', '429', '401', '503', 'none'],

@@ -8,7 +8,13 @@ import type { Shutdown } from '../../dev/start/shutdown.ts'
 import { type Dependencies, startDependencies, startOrigin } from '../chaos/dependencies.ts'
 import type { HistoryEvent } from '../chaos/history.ts'
 import { bundleOnce } from '../stack/bundle.ts'
-import { PUBLIC_URL } from '../stack/credentials.ts'
+import {
+  clientEntry,
+  EXCHANGE,
+  newClient,
+  PUBLIC_URL,
+  type TokenClient,
+} from '../stack/credentials.ts'
 import { startWorkerd, type Workerd, type WorkerdOptions } from '../stack/workerd.ts'
 import { type RecordedCluster, startCluster } from './cluster.ts'
 import { type RecordedGateway, startNodeGateway } from './node-gateway.ts'
@@ -24,6 +30,8 @@ export interface System {
   readonly dependencies: Dependencies | undefined
   readonly cluster: RecordedCluster | undefined
   readonly gateways: readonly RecordedGateway[]
+  /** The client of all sessions. */
+  readonly app: TokenClient
   readonly events: HistoryEvent[]
   sign(request: Omit<AccessTokenRequest, 'client'>): Promise<string>
   /** Returns milliseconds of a monotonic clock. */
@@ -43,7 +51,9 @@ export async function startSystem(
     void events.push({ kind: 'arrival', id, atMs: now() })
   const originPort = await startOrigin(record, '[]', shutdown)
   const { SIGNING_KEYS } = await prepareDevVars(join(directory, 'keys.env'), PUBLIC_URL)
+  const app = newClient()
   const own = {
+    CLIENTS: JSON.stringify([await clientEntry(app, { grants: ['refresh_token', EXCHANGE] })]),
     PUBLIC_URL,
     ORIGIN_URL: `http://${HOST}:${originPort}`,
     SIGNING_KEYS,
@@ -79,7 +89,7 @@ export async function startSystem(
   }
   const sign = (request: Omit<AccessTokenRequest, 'client'>) =>
     signAccessToken({ ...request, client: CLIENT }, { PUBLIC_URL, SIGNING_KEYS })
-  return { dependencies, cluster, gateways, events, sign, now }
+  return { dependencies, cluster, gateways, app, events, sign, now }
 }
 
 /** Starts a gateway. Throws an `Error` of one line if it does not start. */

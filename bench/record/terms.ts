@@ -4,6 +4,8 @@
 
 /** Maximum staleness of an isolate's revocation state. */
 export const BOUND_MS = 1_000
+/** How long a used refresh token is accepted again, as a retry. */
+export const GRACE_MS = 8_000
 export const PROCESSES = 4
 export const EVERYBODY: readonly number[] = Array.from({ length: PROCESSES }, (_, index) => index)
 
@@ -34,6 +36,7 @@ export type RouteName = keyof typeof ROUTES
 /** Properties of the recorded system that the checker needs. */
 export interface Terms {
   readonly boundMs: number
+  readonly graceMs: number
   readonly processes: number
   readonly limits: Readonly<Record<string, LimitTerms>>
   readonly routes: Readonly<Record<string, readonly string[]>>
@@ -41,6 +44,7 @@ export interface Terms {
 
 export const TERMS: Terms = {
   boundMs: BOUND_MS,
+  graceMs: GRACE_MS,
   processes: PROCESSES,
   limits: LIMITS,
   routes: ROUTES,

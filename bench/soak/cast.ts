@@ -1,4 +1,4 @@
-/** Creates all participants: callers, callers to revoke, sessions, the operator. */
+/** Creates all participants: callers, callers to revoke, the operator. */
 import {
   addressOf,
   type Caller,
@@ -14,7 +14,6 @@ import { createMix, INLINE_SHARE, SHARES } from './mix.ts'
 import { createOperator } from './operator.ts'
 import { MAX_RATE, type SoakOptions } from './options.ts'
 import type { Sender } from './sender.ts'
-import { createSessions } from './sessions.ts'
 import type { System } from './system.ts'
 
 const ROLES = ['writer']
@@ -70,8 +69,7 @@ export async function prepareCallers({
     issuers,
     random,
   })
-  const sessions = createSessions(sender, system.app, issuers.inline)
-  return { load: createLoad({ sender, sessions, shotOf, random }), condemned, operator }
+  return { load: createLoad({ sender, shotOf, random }), condemned, operator }
 }
 
 async function patiently(make: () => Promise<string | undefined>): Promise<string> {

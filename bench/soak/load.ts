@@ -2,23 +2,21 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SHARES, type ShotKind } from './mix.ts'
 import type { Sender, Shot } from './sender.ts'
-import type { Sessions } from './sessions.ts'
 
 const MS_PER_SECOND = 1_000
 
 export interface LoadOptions {
   readonly sender: Sender
-  readonly sessions: Sessions
   readonly shotOf: (kind: ShotKind) => Promise<Shot>
   random(): number
 }
 
-export function createLoad({ sender, sessions, shotOf, random }: LoadOptions) {
-  const kinds = Object.entries(SHARES) as readonly [ShotKind | 'session', number][]
+export function createLoad({ sender, shotOf, random }: LoadOptions) {
+  const kinds = Object.entries(SHARES) as readonly [ShotKind, number][]
   const total = kinds.reduce((sum, [, share]) => sum + share, 0)
   let answered = 0
 
-  function anyKind(): ShotKind | 'session' {
+  function anyKind(): ShotKind {
     let at = random() * total
     for (const [kind, share] of kinds) {
       at -= share
@@ -28,9 +26,7 @@ export function createLoad({ sender, sessions, shotOf, random }: LoadOptions) {
   }
 
   async function fire(dueMs: number): Promise<void> {
-    const kind = anyKind()
-    if (kind === 'session') await sessions.live(dueMs)
-    else await sender.send(await shotOf(kind), { dueMs })
+    await sender.send(await shotOf(anyKind()), { dueMs })
     answered++
   }
 

@@ -15,16 +15,15 @@ export interface MixOptions {
   random(): number
 }
 
-/** Percent of requests. For sessions: percent of logins. */
+/** Percent of requests. */
 export const SHARES = {
-  inline: 30,
+  inline: 31,
   remote: 12,
   opaque: 8,
   apiKey: 8,
   create: 6,
   spoofed: 2,
   ping: 4,
-  session: 1,
   noToken: 3,
   garbage: 2,
   forged: 2,
@@ -41,7 +40,7 @@ export const SHARES = {
   ambiguous: 1,
   unknownRoute: 1,
 } as const
-export type ShotKind = Exclude<keyof typeof SHARES, 'session'>
+export type ShotKind = keyof typeof SHARES
 
 /** Percent of requests from callers with tokens of the configured issuer. */
 export const INLINE_SHARE =

@@ -13,13 +13,7 @@ import {
   startOrigin,
 } from '../chaos/dependencies.ts'
 import { AUDIENCE, createIssuer, type Issuer } from '../chaos/issuers.ts'
-import {
-  clientEntry,
-  EXCHANGE,
-  newClient,
-  newSigningKeys,
-  type TokenClient,
-} from '../stack/credentials.ts'
+import { clientEntry, newClient, newSigningKeys, type TokenClient } from '../stack/credentials.ts'
 import { auditFileOnNode } from './audit.ts'
 import { PROXIED, type Proxied } from './faults.ts'
 import { createGateway, type Gateway } from './gateway.ts'
@@ -34,7 +28,6 @@ export interface System {
   readonly gateways: readonly [Gateway, Gateway]
   readonly issuers: { readonly inline: Issuer; readonly remote: Issuer; readonly stranger: Issuer }
   readonly operator: TokenClient
-  readonly app: TokenClient
 }
 
 export interface SystemOptions {
@@ -72,7 +65,7 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     mkdirSync(dirname(auditFile), { recursive: true })
     await bundleForNode()
   }
-  const [operator, app] = [newClient(), newClient()]
+  const operator = newClient()
   const { inline, remote } = issuers
   const env = {
     // The same for both gateways: each accepts the tokens of the other.
@@ -93,7 +86,6 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     PORTCULLIS_CONFIG: join(import.meta.dirname, 'policy.ts'),
     CLIENTS: JSON.stringify([
       await clientEntry(operator, { grants: ['client_credentials'], roles: ['operator'] }),
-      await clientEntry(app, { grants: ['refresh_token', EXCHANGE] }),
     ]),
     ISSUERS: JSON.stringify([
       { issuer: inline.issuer, audience: AUDIENCE, jwks: { keys: [inline.publicJwk] } },
@@ -114,5 +106,5 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     shutdown.defer(gateway.stop)
     await gateway.start()
   }
-  return { dependencies, gateways, issuers, operator, app }
+  return { dependencies, gateways, issuers, operator }
 }

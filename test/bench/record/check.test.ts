@@ -2,7 +2,16 @@
 import { describe, expect, test } from 'vitest'
 import type { HistoryEvent } from '../../../bench/chaos/history.ts'
 import { check, violationsOf } from '../../../bench/record/check.ts'
-import { ANSWERED_MS, fault, many, refused, request, revocation, TERMS } from './histories.ts'
+import {
+  ANSWERED_MS,
+  fault,
+  many,
+  refreshed,
+  refused,
+  request,
+  revocation,
+  TERMS,
+} from './histories.ts'
 
 const verdictOf = (...events: readonly (readonly HistoryEvent[])[]) => check(events.flat(), TERMS)
 const worstOf = (...events: readonly (readonly HistoryEvent[])[]) => {
@@ -222,5 +231,69 @@ describe('the check of responses', () => {
       recovering: { requests: 1, limited: 1 },
       healthy: { requests: 1, admitted: 1 },
     })
+  })
+})
+
+describe('the check of refresh families', () => {
+  const open = refreshed(0, '', 'a', { purpose: 'open' })
+  const chain = [open, refreshed(10, 'a', 'b'), refreshed(20, 'b', 'c')]
+  const refusal = { status: 400, code: 'invalid_grant', successor: '' }
+  const replay = refreshed(30, 'a', '', { purpose: 'replay', ...refusal })
+  const end = refreshed(30, 'c', '', { purpose: 'end' })
+  const found = (...events: readonly HistoryEvent[]) =>
+    verdictOf(events).families.violations.map((text) => text.split(': ').at(-1))
+
+  test('accepts rotations, retries, replays that are refused, and an end', () => {
+    const retry = refreshed(12, 'a', 'b', { process: 1, completeMs: 16 })
+    const last = refreshed(40, 'c', '', refusal)
+    expect(found(...chain, retry, replay, last)).toEqual([])
+    expect(found(...chain, end, last)).toEqual([])
+    expect(verdictOf([...chain, replay, last]).families).toMatchObject({
+      ...{ families: 1, rotated: 2, replayed: 1, ended: 0 },
+    })
+  })
+
+  test('finds a second successor, and a token that was accepted too late', () => {
+    expect(found(...chain.slice(0, 2), refreshed(12, 'a', 'x'))).toEqual(
+      Array(2).fill('a token with two successors'),
+    )
+    expect(found(...chain, refreshed(25, 'a', 'b'))).toEqual([
+      'accepted after its successor was used',
+    ])
+    const graceMs = 10 + ANSWERED_MS + TERMS.graceMs
+    expect(found(...chain.slice(0, 2), refreshed(graceMs, 'a', 'b'))).toEqual([])
+    expect(found(...chain.slice(0, 2), refreshed(graceMs + 1, 'a', 'b'))).toEqual([
+      'accepted after its grace period',
+    ])
+  })
+
+  test('finds a use after the response to an end or a replay, and none before it', () => {
+    for (const over of [end, replay]) {
+      expect(found(...chain, over, refreshed(33, 'c', 'd'))).toEqual([])
+      expect(found(...chain, over, refreshed(35, 'c', 'd'))).toEqual([
+        'accepted after the end of its family',
+      ])
+    }
+    const failed = { ...end, status: 503 }
+    expect(found(...chain, failed, refreshed(40, 'c', 'd'))).toEqual([])
+  })
+
+  test('finds an end without a cause: a late use without a response, and a lost login, are causes', () => {
+    const ended = refreshed(40, 'c', '', refusal)
+    expect(found(...chain, ended)).toEqual(['ended without a cause'])
+    const silent = refreshed(12, 'a', '', { status: 503 })
+    expect(found(...chain, silent, ended)).toEqual([])
+    const own = refreshed(30, 'c', '', { status: 503 })
+    expect(found(...chain, own, ended)).toEqual(['ended without a cause'])
+    const late = { ...ended, invokeMs: 31 + TERMS.graceMs, completeMs: 32 + TERMS.graceMs }
+    expect(found(...chain, own, late)).toEqual([])
+    const loss = { kind: 'loss', only: 'windows', fromMs: 1_500, untilMs: 2_000 } as const
+    expect(found(...chain, loss, ended)).toEqual(['ended without a cause'])
+    expect(found(...chain, { ...loss, fromMs: 500 }, ended)).toEqual([])
+  })
+
+  test('finds any other refusal', () => {
+    const other = refreshed(40, 'c', '', { status: 401, code: 'invalid_client' })
+    expect(found(...chain, other)).toEqual(['unexpected response'])
   })
 })

@@ -2,6 +2,7 @@
 import type {
   FaultEvent,
   HistoryEvent,
+  RefreshEvent,
   RequestEvent,
   RevokeEvent,
 } from '../../../bench/chaos/history.ts'
@@ -10,6 +11,7 @@ import type { Terms } from '../../../bench/record/terms.ts'
 /** Limits of ten per second, with and without leases, and a staleness bound of half a second. */
 export const TERMS: Terms = {
   boundMs: 500,
+  graceMs: 300,
   processes: 2,
   limits: {
     leased: { limit: 10, windowMs: 1_000, lease: { max: 4, ttlMs: 200 } },
@@ -89,3 +91,15 @@ export const many = (
   count: number,
   eventsOf: (index: number) => readonly HistoryEvent[],
 ): readonly HistoryEvent[] => Array.from({ length: count }, (_, index) => eventsOf(index)).flat()
+
+/** Returns the use of a refresh token that got a successor. */
+export const refreshed = (
+  invokeMs: number,
+  token: string,
+  successor: string,
+  more: Partial<RefreshEvent> = {},
+): RefreshEvent => ({
+  ...{ kind: 'refresh', process: 0, family: 'f', purpose: 'use', token, successor, invokeMs },
+  ...{ completeMs: invokeMs + ANSWERED_MS, status: 200, code: '' },
+  ...more,
+})

@@ -52,6 +52,7 @@ describe('npm run record', { timeout: TIMEOUT_MS }, () => {
     const result = JSON.parse(readFileSync(join(folder, file), 'utf8')) as RecordResult
     expect(result.violations, stdout).toEqual([])
     expect(result.revocations.total.late).toBe(0)
+    expect(result.families.rotated).toBeGreaterThan(0)
     for (const [name, { limit, worstCertain, admitted }] of Object.entries(result.limits)) {
       expect(worstCertain, name).toBeLessThanOrEqual(limit)
       expect(admitted, name).toBeGreaterThan(0)
