@@ -97,6 +97,8 @@ export const replicationKeys = ({ prefix }: Prefix) => ({
   factClock: `${prefix}fact-clock`,
   /** The version of the last copy of a fact; the name of its key follows, without the prefix. */
   copied: `${prefix}copied:`,
+  /** Written with each call that waits for replicas. */
+  acknowledged: `${prefix}acknowledged`,
   /** The number of the lane that has a credential, in the lane of the hash of its secret; the hash follows. */
   moved: `${prefix}moved:`,
 })

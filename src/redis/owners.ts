@@ -82,9 +82,12 @@ export function createOwners<Item extends Owner>({
     async remove(id) {
       const record = await list.find(id)
       if (record === undefined) return false
+      const keys = keysOf(id, record.windows)
+      const values = [id, Math.floor(now() / 1000), list.keptSeconds]
       const done = await write(factsOf(record), (control) =>
-        list.run(REMOVE_OWNER_SCRIPT, keysOf(id, record.windows), [id], control),
+        list.run(REMOVE_OWNER_SCRIPT, keys, values, control),
       )
+      if (done === 1) await list.forget(id)
       return done === 1
     },
   }

@@ -2,7 +2,7 @@
 
 import type * as z from 'zod/mini'
 import type { ListFilter, Page, PageQuery } from '../validators/page.ts'
-import { acknowledged } from './acknowledged.ts'
+import { acknowledged, mayBeIncomplete } from './acknowledged.ts'
 import type { RedisConnection } from './connection.ts'
 import { endsKey } from './keys.ts'
 import { readInteger, readList, readResult, readText, recordIn, sendCommand } from './reply.ts'
@@ -40,6 +40,9 @@ const pageOf = <Item>(found: readonly Found<Item>[], cursor: string | undefined)
   ...(cursor !== undefined && { cursor }),
 })
 
+/** How long the record of an incomplete removal is kept, in seconds, if the call is not repeated. */
+const INCOMPLETE_SECONDS = 3_600
+
 /** The score that scripts write for a record without expiry. */
 export const NEVER_ENDS = '+inf'
 
@@ -53,6 +56,7 @@ export function createRecordList<Schema extends z.core.$ZodType>({
 }: RecordListOptions<Schema>) {
   type Item = z.output<Schema>
   const ends = endsKey(index)
+  const keptSeconds = mayBeIncomplete(redis) ? INCOMPLETE_SECONDS : 0
 
   /** Returns records, and the last id that was read if there are more. */
   async function recordsAfter(cursor: string | undefined, limit: number) {
@@ -95,6 +99,23 @@ export function createRecordList<Schema extends z.core.$ZodType>({
         if (after === undefined) break
       }
       return pageOf(found, after)
+    },
+
+    /**
+     * How long a removal keeps the record itself, so that the call can be repeated until lanes and replicas have it.
+     * 0: not at all.
+     */
+    keptSeconds,
+
+    /** Deletes a record that was kept. The removal is complete, so a failure is none: the record ends by itself. */
+    async forget(id: string): Promise<void> {
+      if (keptSeconds === 0) return
+      const commands = [
+        ['DEL', prefix + id],
+        ['ZREM', index, id],
+        ['ZREM', ends, id],
+      ]
+      await redis.send(commands).catch(() => {})
     },
 
     /** Returns undefined if the record does not exist. */

@@ -109,8 +109,8 @@ export interface RefreshFamilies {
   readonly keys: RedisKeys
   /** As of `ReferenceStore`, for the names of families. */
   draw?(subject: string, create: (attempt: number) => string): string
-  /** Whether `end` writes to several places, so that a call that ended a family may have to be repeated. */
-  readonly isSpread?: boolean
+  /** Whether a call that failed may have ended a family, and must complete that when it is repeated. */
+  readonly mayBeIncomplete?: boolean
   /** Nothing extends the life of a family. */
   open(familyHash: string, family: RefreshFamily, ttlSeconds: number): Promise<void>
   find(familyHash: string): Promise<RefreshFamily | undefined>

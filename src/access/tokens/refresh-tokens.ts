@@ -33,7 +33,7 @@ export interface UseOptions {
 
 export interface FoundSession {
   readonly session: Session
-  /** Whether the token is the current one, or the previous one in its grace period. */
+  /** Whether the token is the current one, or the previous one in its grace period. False: or the session has ended. */
   readonly live: boolean
 }
 
@@ -80,7 +80,7 @@ export function createRefreshTokens({
       return token.text
     },
 
-    /** Returns the session of a token. Undefined: the token is unknown, or its session has ended. */
+    /** Returns the session of a token. Undefined: the token is unknown, or the time of its session is over. */
     async find(refreshToken: string): Promise<FoundSession | undefined> {
       const token = await parseRefreshToken(refreshToken)
       const family = token && (await store.find(token.familyHash))
@@ -88,8 +88,8 @@ export function createRefreshTokens({
       const { session } = family
       const nowMs = now()
       const status = statusOf(family, token.hash, { nowMs, graceMs })
-      if (status === 'ended' || isExpired(session, nowMs)) return undefined
-      return { session, live: status !== 'reused' }
+      if (isExpired(session, nowMs)) return undefined
+      return { session, live: status === 'current' || status === 'previous' }
     },
 
     /**
@@ -103,7 +103,7 @@ export function createRefreshTokens({
       if (family.session.grant.client !== client) throw refused('of_another_client')
       const nowMs = now()
       const status = statusOf(family, token.hash, { nowMs, graceMs })
-      if (status === 'reused' || (status === 'ended' && store.isSpread))
+      if (status === 'reused' || (status === 'ended' && store.mayBeIncomplete))
         await store.end(token.familyHash, await endOf(family.session))
       if (status === 'reused' || status === 'ended') throw refused(status)
       if (isExpired(family.session, nowMs)) throw refused('expired')
@@ -156,6 +156,7 @@ export function createRefreshTokens({
       const token = await parseRefreshToken(refreshToken)
       const family = token && (await store.find(token.familyHash))
       if (token === undefined || family === undefined) return
+      if (family.ended && !store.mayBeIncomplete) return
       await store.end(token.familyHash, await endOf(family.session))
     },
   }

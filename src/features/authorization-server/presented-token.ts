@@ -25,7 +25,7 @@ export interface PresentedAccess {
   readonly referenceHash: string | undefined
 }
 
-/** A refresh token of a session that has not ended. The token itself may have been used before. */
+/** A refresh token. It may have been used before, and its session may have been ended. */
 export interface PresentedRefresh extends FoundSession {
   readonly kind: 'refresh'
 }

@@ -1,16 +1,11 @@
 --@include shared-keys.lua
+--@include ../../../redis/keep-record.lua
 
 --- Removes a record, its index entries and its values. Each shared key keeps the value that its other
 -- owners need. With `kept` above 0, the record and its entries stay for at most so many seconds. Returns 0
 -- if the record does not exist. `keys` as in `shared-keys.lua`.
 local function remove_owner(keys, id, now, kept)
-  local life = math.min(redis.call('TTL', keys[1]), kept)
-  -- The first write needs no memory, so that the script also succeeds when Redis is out of memory.
-  if kept > 0 then
-    if redis.call('EXPIRE', keys[1], math.max(life, 1)) == 0 then return 0 end
-  elseif redis.call('DEL', keys[1]) == 0 then
-    return 0
-  end
+  if not keep_record(keys[1], kept) then return 0 end
   append_shared_keys(keys)
   for n = 5, #keys, 2 do
     local key, owners = keys[n], keys[n + 1]
@@ -23,11 +18,5 @@ local function remove_owner(keys, id, now, kept)
       if value == 0 then redis.call('DEL', key) else write_value(key, owners, value, ends, now) end
     end
   end
-  if kept > 0 then
-    redis.call('ZADD', keys[3], now + math.max(life, 1), id)
-    return 1
-  end
-  redis.call('ZREM', keys[2], id)
-  redis.call('ZREM', keys[3], id)
-  return 1
+  return keep_entry(keys, id, now, kept)
 end

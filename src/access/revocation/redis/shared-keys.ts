@@ -4,9 +4,8 @@
  * and other writers need.
  */
 import type { $ZodType, output } from 'zod/v4/core'
-import { endsKey, type RedisKeys } from '../../../redis/keys.ts'
+import type { RedisKeys } from '../../../redis/keys.ts'
 import { createRecordList, type RecordListOptions } from '../../../redis/record-list.ts'
-import { readResult } from '../../../redis/reply.ts'
 import { writeFacts } from './facts.ts'
 import { ADD_OWNER_SCRIPT, REMOVE_OWNER_SCRIPT } from './scripts.generated.ts'
 
@@ -18,9 +17,6 @@ interface Owner {
   readonly expiresAtSeconds: number
 }
 
-/** How long the record of an incomplete removal is kept, in seconds, if the call is not repeated. */
-const INCOMPLETE_SECONDS = 3_600
-
 interface OwnerListOptions<Schema extends $ZodType> extends RecordListOptions<Schema> {
   /** Returns the keys that a record writes, which `admit` reads. */
   sharedKeysOf(record: output<Schema>): Promise<readonly string[]>
@@ -30,7 +26,7 @@ interface OwnerListOptions<Schema extends $ZodType> extends RecordListOptions<Sc
 
 /** Creates the list. Its methods throw `Unavailable` as those of {@link createRecordList} do. */
 export function createOwnerList<Schema extends $ZodType<Owner>>(options: OwnerListOptions<Schema>) {
-  const { keysOf, run, find, list } = createRecordList(options)
+  const { keysOf, run, find, list, keptSeconds, forget } = createRecordList(options)
   const { redis, now } = options
 
   /** Runs a script with the record and its keys, in the control lane and then in the others. */
@@ -62,24 +58,15 @@ export function createOwnerList<Schema extends $ZodType<Owner>>(options: OwnerLi
     },
 
     /**
-     * Removes a record with its index entries and values. Returns false if it does not exist. With lanes, the
-     * record is removed after all of them have lost its values, so that the call can be repeated until then.
+     * Removes a record with its index entries and values. Returns false if it does not exist. With lanes
+     * or replicas, the record is removed after all of them have lost its values, so that the call can be repeated until then.
      */
     async remove(id: string): Promise<boolean> {
       const record = await find(id)
       if (record === undefined) return false
-      const keptSeconds = redis.lanes === undefined ? 0 : INCOMPLETE_SECONDS
       const args = [id, Math.floor(now() / 1000), keptSeconds]
       const isRemoved = (await change(record, REMOVE_OWNER_SCRIPT, args)) === 1
-      if (isRemoved && keptSeconds > 0) {
-        const { prefix, index } = options
-        const replies = await redis.send([
-          ['DEL', prefix + id],
-          ['ZREM', index, id],
-          ['ZREM', endsKey(index), id],
-        ])
-        replies.map(readResult)
-      }
+      if (isRemoved) await forget(id)
       return isRemoved
     },
   }

@@ -13,7 +13,7 @@ import {
   recordIn,
   sendCommand,
 } from '../../../redis/reply.ts'
-import { copyFacts, writeFacts } from '../../revocation/redis/facts.ts'
+import { writeFacts } from '../../revocation/redis/facts.ts'
 import { revokedTokenKey } from '../../revocation/revocation.ts'
 import { tokenIdHash } from '../../token-id.ts'
 import { newApiKey, shownPrefixOf } from '../api-key.ts'
@@ -68,7 +68,8 @@ function ignoreOutage(cause: unknown): void {
 }
 
 /** Returns the text that each change of a record changes. The scripts compare it; see `state_of`. */
-const stateOf = ({ tokenId, revision = 0 }: ApiKey): string => `${tokenId} ${revision}`
+const stateOf = ({ tokenId, revision = 0, revokedAtSeconds }: ApiKey): string =>
+  revokedAtSeconds === undefined ? `${tokenId} ${revision}` : 'revoked'
 
 /**
  * Creates the adapter. Each change is atomic: the key is stored, listed and valid, or none.
@@ -182,7 +183,7 @@ export function createApiKeys({
 
   /** Returns the records of secrets that end now: each one names its caller, and is never valid again. */
   function endedReferences(key: ApiKey, secrets: Secrets): Promise<string[]> {
-    const revokedAtSeconds = nowSeconds()
+    const { revokedAtSeconds = nowSeconds() } = key
     return Promise.all(
       secrets.map((one) => storedReference({ ...createReference(key, one), revokedAtSeconds })),
     )
@@ -221,21 +222,15 @@ export function createApiKeys({
   async function changed<Result>(
     id: string,
     change: (key: ApiKey) => Promise<Result | undefined>,
+    mayRepeat: (key: ApiKey) => boolean = () => false,
   ): Promise<Result | undefined> {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const key = await list.find(id)
-      if (key === undefined || isOver(key)) return undefined
+      if (key === undefined || (isOver(key) && !mayRepeat(key))) return undefined
       const result = await change(key)
       if (result !== undefined) return result
     }
     throw new Denied({ code: 'conflict' })
-  }
-
-  /** Copies the end of a key that was ended before: the call that ended it may have failed to. */
-  async function copyEnd(id: string): Promise<void> {
-    const key = redis.lanes && (await list.find(id))
-    if (key?.revokedAtSeconds === undefined) return
-    await copyFacts(redis, factsOf(await keysOfSecrets(listSecrets(key, 0)), key), now)
   }
 
   /** Reads a key and its last use in one call, so that the time does not depend on whether it exists. */
@@ -348,24 +343,29 @@ export function createApiKeys({
       }),
 
     async end(id, { by, plan } = {}) {
-      const ended = await changed(id, async (key) => {
-        const revokedAtSeconds = nowSeconds()
-        // It keeps the old secrets, so that a repeated call finds them.
-        const record: ApiKey = { ...key, revokedAtSeconds, revokedBy: by, plan }
-        const secrets = listSecrets(key, 0)
-        const ends = await keysOfSecrets(secrets)
-        const keys = [...list.keysOf(id), names.feed, ...ends]
-        const values = [
-          ...[id, stateOf(key), JSON.stringify(record), REMEMBERED_SECONDS, endedSeconds],
-          revokedAtSeconds + endedSeconds,
-          ...(await endedReferences(key, secrets)),
-        ]
-        const done = await writeFacts(redis, factsOf(ends, key), now, (control) =>
-          list.run(END_API_KEY_SCRIPT, keys, values, control),
-        )
-        return done === 1 ? true : undefined
-      })
-      if (ended !== true) await copyEnd(id)
+      const ended = await changed(
+        id,
+        async (key) => {
+          const { revokedAtSeconds = nowSeconds() } = key
+          // It keeps the old secrets, so that a repeated call finds them.
+          const record: ApiKey = { revokedBy: by, plan, ...key, revokedAtSeconds }
+          const secrets = listSecrets(key, 0)
+          const ends = await keysOfSecrets(secrets)
+          const keys = [...list.keysOf(id), names.feed, ...ends]
+          const listedUntil = revokedAtSeconds + endedSeconds
+          const values = [
+            ...[id, stateOf(key), JSON.stringify(record), REMEMBERED_SECONDS],
+            ...[Math.max(1, listedUntil - nowSeconds()), listedUntil],
+            ...(await endedReferences(record, secrets)),
+          ]
+          const done = await writeFacts(redis, factsOf(ends, key), now, (control) =>
+            list.run(END_API_KEY_SCRIPT, keys, values, control),
+          )
+          return done === 1 ? true : undefined
+        },
+        // The call that ended it may have failed afterwards.
+        ({ revokedAtSeconds }) => revokedAtSeconds !== undefined && list.keptSeconds > 0,
+      )
       return ended === true
     },
   }

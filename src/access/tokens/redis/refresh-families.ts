@@ -1,7 +1,7 @@
 /** Refresh families in Redis: one hash for each family, and scripts that change it atomically. */
 
 import * as z from 'zod/mini'
-import { acknowledged } from '../../../redis/acknowledged.ts'
+import { acknowledged, mayBeIncomplete } from '../../../redis/acknowledged.ts'
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { authorizationServerKeys, renamed } from '../../../redis/keys.ts'
 import { credentialLane, searchLanes } from '../../../redis/lanes.ts'
@@ -66,7 +66,11 @@ export function createRefreshFamilies(
   const find = async (lane: RedisConnection, familyHash: string) =>
     readFamily(await sendCommand(lane, ['HMGET', familyKey(lane, familyHash), ...FIELDS]))
 
-  /** Uses a token. In another lane than the control lane, the fact that its reuse writes is not marked. */
+  /**
+   * Uses a token. If replicas do not have the use, a failover could lose it, and a second successor be issued: then the
+   * use is undone, unless a retry has got the successor. In another lane than the control lane, the
+   * fact that its reuse writes is not marked.
+   */
   async function rotateIn(lane: RedisConnection, request: RotationRequest): Promise<RotationReply> {
     const { revokedBeforeKey, revokedBeforeSeconds, revokedBeforeTtlSeconds } = request.end
     const inLane = (key: string) => renamed(key, names, lane.keys)
@@ -74,24 +78,24 @@ export function createRefreshFamilies(
     const [own = '', ...others] = cutoffs
     const keys = [familyKey(lane, request.familyHash), own, lane.keys.feed, ...others]
     const fact = { key: revokedBeforeKey, subject: request.end.subject }
-    const reply = await runText(lane, ROTATE_FAMILY_SCRIPT, keys, [
-      request.presented,
-      request.successor,
-      request.nonce,
-      request.nowMs,
-      request.graceMs,
-      request.issuedAtSeconds,
-      request.startedAtSeconds,
-      revokedBeforeSeconds,
-      revokedBeforeTtlSeconds,
-      lane === redis ? markOf(redis, fact) : '',
-    ])
-    return readRotation(reply)
+    const { presented, successor, nonce } = request
+    const over = presented === successor ? lane : acknowledged(lane)
+    const args = [
+      ...[presented, successor, nonce, request.nowMs, request.graceMs],
+      ...[request.issuedAtSeconds, request.startedAtSeconds],
+      ...[revokedBeforeSeconds, revokedBeforeTtlSeconds, lane === redis ? markOf(redis, fact) : ''],
+    ]
+    const run = (...more: string[]) => runText(over, ROTATE_FAMILY_SCRIPT, keys, [...args, ...more])
+    const rotated = run()
+    // Over the same socket, so that it runs after the use. Nothing waits for it: a retry may come first.
+    if (over !== lane) rotated.catch(() => run('undo').catch(() => {}))
+    return readRotation(await rotated)
   }
 
   return {
     keys: names,
-    ...(lanes && { draw: lanes.draw, isSpread: true }),
+    mayBeIncomplete: mayBeIncomplete(redis),
+    ...(lanes && { draw: lanes.draw }),
 
     async open(familyHash, { session, current }, ttlSeconds) {
       const ttlMs = Math.max(1, Math.floor(ttlSeconds * 1000))
@@ -113,8 +117,7 @@ export function createRefreshFamilies(
       })
       const rotation = known?.found ?? { outcome: 'unknown' as const }
       const isOver = rotation.outcome === 'reused' || rotation.outcome === 'ended'
-      const mustSpread = lanes !== undefined || (redis.replicasAcked ?? 0) > 0
-      if (isOver && mustSpread) await end(request.familyHash, request.end)
+      if (isOver && mayBeIncomplete(redis)) await end(request.familyHash, request.end)
       return rotation
     },
 

@@ -3,6 +3,7 @@ import * as z from 'zod/mini'
 import { markOf } from '../../../access/revocation/redis/facts.ts'
 import { revokedTokenKey } from '../../../access/revocation/revocation.ts'
 import { createRefreshFamilies } from '../../../access/tokens/redis/refresh-families.ts'
+import { mayBeIncomplete } from '../../../redis/acknowledged.ts'
 import { type RedisConnection, sentOnce } from '../../../redis/connection.ts'
 import { authorizationServerKeys, codeKeys, renamed } from '../../../redis/keys.ts'
 import { credentialLane, searchLanes } from '../../../redis/lanes.ts'
@@ -107,8 +108,7 @@ export function createAuthorizationCodes(
       if (known === undefined) return 'unknown'
       const { familyHash, familySeconds, end } = redemption
       // The script has ended the session of the first use in its lane.
-      const mustSpread = lanes !== undefined || (redis.replicasAcked ?? 0) > 0
-      if (known.found === 'replayed' && mustSpread) await families.end(familyHash, end)
+      if (known.found === 'replayed' && mayBeIncomplete(redis)) await families.end(familyHash, end)
       if (known.found === 'redeemed')
         await lanes?.point(familyHash, known.lane, Math.ceil(familySeconds))
       return known.found

@@ -1,6 +1,7 @@
 /** The client registry: clients in Redis and those of the configuration. */
 import { v7 } from 'uuid'
 import { Denied } from '../../../errors.ts'
+import { acknowledged } from '../../../redis/acknowledged.ts'
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { authorizationServerKeys } from '../../../redis/keys.ts'
 import { malformed, readList, readText, sendCommand } from '../../../redis/reply.ts'
@@ -66,7 +67,7 @@ export function createClientRegistry({
       const changed = change(parseClient(text))
       if (changed === undefined) return false
       const args = [String(text), JSON.stringify(changed)]
-      const done = await runText(redis, REPLACE_CLIENT_SCRIPT, [clientKey(id)], args)
+      const done = await runText(acknowledged(redis), REPLACE_CLIENT_SCRIPT, [clientKey(id)], args)
       if (done === 1) return true
       if (done !== 0) throw malformed()
     }

@@ -124,6 +124,7 @@ const KINDS: readonly Kind[] = [
     marker: OF_A_CLUSTER,
     factClock: OF_A_CLUSTER,
     copied: OF_A_CLUSTER,
+    acknowledged: OF_A_CLUSTER,
     moved: OF_A_CLUSTER,
   }),
   ...kindsIn(clusterKeys(NONE), {
