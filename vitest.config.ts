@@ -56,6 +56,7 @@ const LONG = [
   'test/cli/install.slow.test.ts',
   'test/cli/operating.slow.test.ts',
   'test/cli/patterns/shipped.slow.test.ts',
+  'test/cli/serve-elsewhere.slow.test.ts',
   'test/create/mcp.slow.test.ts',
   'test/create/middleware.slow.test.ts',
   'test/create/node.slow.test.ts',
