@@ -4,7 +4,7 @@ import * as z from 'zod/mini'
 import type { Owner, Owners } from '../validators/owner.ts'
 import type { Fact, RedisConnection } from './connection.ts'
 import { createRecordList, NEVER_ENDS } from './record-list.ts'
-import { malformed, readText, sendCommand } from './reply.ts'
+import { malformed, readCount, readText, sendCommand } from './reply.ts'
 import { CREATE_OWNER_SCRIPT, REMOVE_OWNER_SCRIPT } from './scripts.generated.ts'
 
 interface OwnersOptions<Item extends Owner> {
@@ -87,8 +87,9 @@ export function createOwners<Item extends Owner>({
       const done = await write(factsOf(record), (control) =>
         list.run(REMOVE_OWNER_SCRIPT, keys, values, control),
       )
-      if (done === 1) await list.forget(id)
-      return done === 1
+      // 0: it is gone, perhaps by the first sending of this call, whose reply was lost.
+      if (readCount(done, 1) === 1) await list.forget(id)
+      return true
     },
   }
 }

@@ -2,8 +2,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createBanList } from '../../src/access/abuse/redis/bans.ts'
 import { createOverrideList } from '../../src/access/admission/redis/limit-overrides.ts'
 import { createRevocationLog } from '../../src/access/revocation/redis/revocation-log.ts'
+import { createRevocations } from '../../src/access/revocation/redis/revocations.ts'
 import { createApiKeys } from '../../src/access/tokens/redis/api-keys.ts'
 import { Unavailable } from '../../src/errors.ts'
+import { createConsents } from '../../src/features/authorization-code/redis/consents.ts'
+import { createWithdrawal } from '../../src/features/authorization-code/withdrawal.ts'
+import { createMcpTools } from '../../src/features/console/mcp-tools.ts'
 import type { RedisConnection, RedisReply } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
@@ -42,12 +46,75 @@ const stores = (rest: RedisConnection, nowMs = NOW_MS) => ({
   bans: createBanList(rest, () => nowMs),
   overrides: createOverrideList(rest, () => nowMs),
   apiKeys: createApiKeys({ redis: rest, publicUrl: ISSUER, now: () => nowMs }),
+  consents: createConsents(rest, () => nowMs),
+  withdrawal: createWithdrawal({
+    consents: createConsents(rest, () => nowMs),
+    revoker: createRevocations(rest, () => nowMs),
+    issuer: ISSUER,
+    now: () => nowMs,
+  }),
+  tools: createMcpTools(rest, () => nowMs),
 })
 const orders: readonly (readonly [string, (rest: RedisConnection) => Promise<unknown>])[] = [
   ['a revocation', (rest) => stores(rest).revocations.create(REVOCATION)],
   ['a ban', (rest) => stores(rest).bans.create(BAN)],
   ['an override', (rest) => stores(rest).overrides.create(OVERRIDE)],
   ['an API key', (rest) => stores(rest).apiKeys.create(API_KEY, 'olga')],
+]
+
+type Stores = ReturnType<typeof stores>
+type Remove = (of: Stores) => Promise<boolean>
+
+const USER = { issuer: ISSUER, subject: 'alice', tenant: undefined }
+const CONSENT = { client: 'app', name: 'app', redirectUri: 'https://app.test/', scopes: [] }
+
+/** Each stores something, and returns what removes it. */
+const removals: readonly (readonly [string, (of: Stores) => Promise<Remove>])[] = [
+  [
+    'a revocation',
+    async ({ revocations }) => {
+      const { id } = await revocations.create(REVOCATION)
+      return (of) => of.revocations.remove(id)
+    },
+  ],
+  [
+    'a ban',
+    async ({ bans }) => {
+      const { id } = await bans.create(BAN)
+      return (of) => of.bans.remove(id)
+    },
+  ],
+  [
+    'an override',
+    async ({ overrides }) => {
+      const { id } = await overrides.create(OVERRIDE)
+      return (of) => of.overrides.remove(id)
+    },
+  ],
+  [
+    'an API key',
+    async ({ apiKeys }) => {
+      const { key } = await apiKeys.create(API_KEY, 'olga')
+      return (of) => of.apiKeys.end(key.id)
+    },
+  ],
+  [
+    'a consent',
+    async ({ consents }) => {
+      const consent = { ...CONSENT, audiences: [], allowedAtSeconds: NOW_MS / 1000 }
+      const session = { id: 's1', expiresAtSeconds: NOW_MS / 1000 + 600 }
+      await consents.allow(USER, consent, { session, ended: [], isRepeated: false })
+      return (of) => of.withdrawal.withdraw(USER, 'app')
+    },
+  ],
+  [
+    'the approval of a tool',
+    async ({ tools }) => {
+      const approval = { hash: 'a', atSeconds: NOW_MS / 1000, createdBy: 'olga' }
+      await tools.approve('/mcp', 'search', approval)
+      return (of) => of.tools.withdraw('/mcp', 'search')
+    },
+  ],
 ]
 
 describe.each(ALL_REDIS_PROTOCOLS)('orders of operators ($name)', ({ prefer, connect }) => {
@@ -99,6 +166,23 @@ describe.each(ALL_REDIS_PROTOCOLS)('orders of operators ($name)', ({ prefer, con
     expect(await redis.direct.exists(key)).toBe(0)
     expect(await bans.remove(second.id)).toBe(false)
   })
+
+  test.each(removals)(
+    'the end of %s whose first reply is lost is reported as its end',
+    async (_, act) => {
+      const losing: RedisConnection = {
+        ...rest,
+        async send(commands, options) {
+          // A connection without a reply sends the call a second time.
+          if (!options?.once) await rest.send(commands, options)
+          return rest.send(commands, options)
+        },
+      }
+      const remove = await act(stores(rest))
+      expect(await remove(stores(losing))).toBe(true)
+      expect(await remove(stores(losing))).toBe(false)
+    },
+  )
 
   test('after fifty simultaneous bans and removals, exactly the remaining ban is in force', async () => {
     const { bans } = stores(rest)

@@ -49,12 +49,14 @@ export function createWithdrawal({ consents, revoker, issuer, now }: WithdrawalO
      * sessions.
      */
     async withdraw(user: User, client: string): Promise<boolean> {
+      // A call whose reply was lost is sent a second time, and then forgets nothing.
+      const isKnown = (await consents.find(user, client)) !== undefined
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         const sessions = await consents.sessions(user, client)
         await end(sessions)
         // Last, so that a failure before leaves the list of sessions for the next attempt.
         const result = await consents.forget(user, client, sessions)
-        if (result !== 'other_sessions') return result === 'forgotten'
+        if (result !== 'other_sessions') return isKnown || result === 'forgotten'
       }
       throw new Denied({ code: 'conflict' })
     },

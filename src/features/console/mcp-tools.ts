@@ -5,6 +5,7 @@ import { keyPart } from '../../redis/key-part.ts'
 import { consoleKeys } from '../../redis/keys.ts'
 import {
   readableRecord,
+  readCount,
   readList,
   readResult,
   readText,
@@ -118,8 +119,11 @@ export function createMcpTools(redis: RedisConnection, now: () => number): McpTo
     approve: (server, name, approval) => write(server, APPROVED + name, approval),
 
     async withdraw(server, name) {
-      const deleted = await sendCommand(redis, ['HDEL', await keyOf(server), APPROVED + name])
-      return deleted === 1
+      const field = [await keyOf(server), APPROVED + name]
+      // A call whose reply was lost is sent a second time, and then deletes nothing.
+      const isKnown = readCount(await sendCommand(redis, ['HEXISTS', ...field]), 1) === 1
+      readCount(await sendCommand(redis, ['HDEL', ...field]), 1)
+      return isKnown
     },
   }
 }

@@ -6,6 +6,7 @@
 import type { $ZodType, output } from 'zod/v4/core'
 import type { RedisKeys } from '../../../redis/keys.ts'
 import { createRecordList, type RecordListOptions } from '../../../redis/record-list.ts'
+import { readCount } from '../../../redis/reply.ts'
 import { writeFacts } from './facts.ts'
 import { ADD_OWNER_SCRIPT, REMOVE_OWNER_SCRIPT } from './scripts.generated.ts'
 
@@ -65,9 +66,10 @@ export function createOwnerList<Schema extends $ZodType<Owner>>(options: OwnerLi
       const record = await find(id)
       if (record === undefined) return false
       const args = [id, Math.floor(now() / 1000), keptSeconds]
-      const isRemoved = (await change(record, REMOVE_OWNER_SCRIPT, args)) === 1
-      if (isRemoved) await forget(id)
-      return isRemoved
+      const removed = readCount(await change(record, REMOVE_OWNER_SCRIPT, args), 1)
+      // 0: it is gone, perhaps by the first sending of this call, whose reply was lost.
+      if (removed === 1) await forget(id)
+      return true
     },
   }
 }

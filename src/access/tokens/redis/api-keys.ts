@@ -343,9 +343,11 @@ export function createApiKeys({
       }),
 
     async end(id, { by, plan } = {}) {
+      let wasActive = false
       const ended = await changed(
         id,
         async (key) => {
+          wasActive ||= key.revokedAtSeconds === undefined
           const { revokedAtSeconds = nowSeconds() } = key
           // It keeps the old secrets, so that a repeated call finds them.
           const record: ApiKey = { revokedBy: by, plan, ...key, revokedAtSeconds }
@@ -366,7 +368,8 @@ export function createApiKeys({
         // The call that ended it may have failed afterwards.
         ({ revokedAtSeconds }) => revokedAtSeconds !== undefined && list.keptSeconds > 0,
       )
-      return ended === true
+      // The first sending may have ended it, and its reply was lost.
+      return ended === true || wasActive
     },
   }
 }
