@@ -7,16 +7,16 @@ const MIN_DISTINCT_VALUES = 8
 const PLACEHOLDER =
   /secret|password|change.?me|replace.?me|placeholder|example|your[-_ ]|0123456|1234567|abcdefg|qwerty|test.?test|^<[\w .-]+>$/i
 
-/** The beginnings of keys in RFC 7515, 7517, 7520 and 8037, as their `k`, `x` or `n`. */
+/** The first 96 bits of keys in RFC 7515, 7517, 7520 and 8037, as their `k`, `x` or `n`. */
 const PUBLISHED = [
-  'AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ',
-  'hJtXIZ2uSN5kbQfbtTNWbpdmhkV8FJG',
-  'f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU',
-  'MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4',
-  '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
-  'ofgWCuLjybRlzo0tZWJjNiuSfb4p4fAkd_wWJcyQoTbji9k0l8W26mPddxHmfHQp',
-  '0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86z',
-  'n4EPtAOCc9AlkeQHPzHStgAbgs7bTZLwUBZdR8_KuKPEHLd4rHVTeT',
+  'AyM1SysPpbyDfgZl',
+  'hJtXIZ2uSN5kbQfb',
+  'f83OJ3D2xF1Bg8vu',
+  'MKBCTNIcKUSDii11',
+  '11qYAYKxCrfVS_7T',
+  'ofgWCuLjybRlzo0t',
+  '0vx7agoebGcQSuuP',
+  'n4EPtAOCc9AlkeQH',
 ]
 
 function isPlaceholder(text: string): boolean {
