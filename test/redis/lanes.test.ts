@@ -4,8 +4,11 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { describe, expect, test } from 'vitest'
 import { REDIS_SERVER } from '../../dev/redis.ts'
+import { withBroadcast } from '../../src/access/revocation/redis/broadcast.ts'
+import { createRevocations } from '../../src/access/revocation/redis/revocations.ts'
+import { Unavailable } from '../../src/errors.ts'
 import type { RedisConnection } from '../../src/redis/connection.ts'
-import { createKeys, DEFAULT_KEYS, type RedisKeys } from '../../src/redis/keys.ts'
+import { createKeys, DEFAULT_KEYS, type RedisKeys, replicationKeys } from '../../src/redis/keys.ts'
 import {
   allLanes,
   CONTROL_TAG,
@@ -16,8 +19,11 @@ import {
   SLOTS,
   tagSlot,
 } from '../../src/redis/lanes.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
 import { secretDigest } from '../../src/runtimes/node/redis/cluster/digest.ts'
+import { withLanes } from '../harness/lanes.ts'
 import { freePort, run } from '../harness/process.ts'
+import { startTestRedis } from '../harness/redis.ts'
 import { hasRedisServer } from '../harness/resp-server.ts'
 
 const connect = (keys: RedisKeys, slot: number): RedisConnection & { slot: number } => ({
@@ -115,5 +121,94 @@ describe('lanes', () => {
     ['pc:', 1025],
   ])('the prefix %s with %f lanes is refused', (prefix, count) => {
     expect(() => createLanes({ prefix, count, connect, digest: secretDigest })).toThrow(RangeError)
+  })
+})
+
+describe('changes that lanes do not have yet', () => {
+  const COUNT = 4
+  const now = () => Date.now()
+
+  test('of an earlier version are completed in the lanes that they name, and those of this one are hidden from it', async () => {
+    const redis = await startTestRedis()
+    const { direct } = redis
+    const { url, token } = redis
+    const own = withLanes(createRedisRest({ url, token, timeoutMs: 5_000 }), COUNT)
+    const { pendingFacts, facts } = replicationKeys(own.keys)
+    const lanesWith = async (name: string) => {
+      const keys = own.lanes.all.map((lane) => lane.keys.prefix + name)
+      return (await Promise.all(keys.map((key) => direct.exists(key)))).map(Boolean)
+    }
+    try {
+      await direct.flushall()
+      // Its marks have no version: the name of the fact, with its lane.
+      for (const [name, lane] of [
+        ['revoked:all', '*'],
+        ['revoked:one', '2'],
+      ] as const) {
+        await direct.set(own.keys.prefix + name, '1', 'EX', 60)
+        await direct.zadd(pendingFacts, 1, `${lane} ${name}`)
+      }
+      expect(await own.broadcast.complete(now)).toBe(2)
+      expect(await lanesWith('revoked:all')).toEqual([true, true, true, true])
+      expect(await lanesWith('revoked:one')).toEqual([false, false, true, false])
+      expect(await direct.zcard(pendingFacts)).toBe(0)
+      expect((await direct.zrange(facts, 0, -1)).sort()).toEqual(['* revoked:all', '2 revoked:one'])
+
+      const send = () => Promise.reject(new Unavailable('redis', 'unreachable'))
+      const away = own.lanes.all.map((lane) => ({ ...lane, send }))
+      const failing = withBroadcast({ ...own, lanes: { ...own.lanes, all: away } })
+      const cutoff = { kind: 'tenant', issuer: 'i', value: 'acme' } as const
+      const times = { atSeconds: now() / 1000, ttlSeconds: 60 }
+      await expect(
+        createRevocations(failing, now).revokeBefore({ ...cutoff, ...times }),
+      ).rejects.toBeInstanceOf(Unavailable)
+      const [mark = ''] = await direct.zrange(pendingFacts, 0, -1)
+      expect(mark).toMatch(/^\d{16} \* cutoff:/)
+      // The earlier version reads marks up to the present microsecond.
+      const present = `${(now() + 60_000) * 1_000}`
+      expect(await direct.zrangebyscore(pendingFacts, '-inf', present)).toEqual([])
+      expect(await own.broadcast.complete(now)).toBe(0)
+      await direct.zincrby(pendingFacts, -3e6, mark)
+      expect(await own.broadcast.complete(now)).toBe(1)
+      expect(await direct.zcard(pendingFacts)).toBe(0)
+    } finally {
+      await redis.close()
+    }
+  })
+
+  test('stay marked if an earlier version writes them again while they are copied', async () => {
+    const redis = await startTestRedis()
+    const { direct, url, token } = redis
+    const server = createRedisRest({ url, token, timeoutMs: 5_000 })
+    const again = { isDue: true }
+    const own = withLanes(
+      {
+        ...server,
+        async send(commands, options) {
+          const replies = await server.send(commands, options)
+          const isCopy = commands.some((command) =>
+            command.some((each) => /:copied:/.test(`${each}`)),
+          )
+          // Its new mark replaces the old one.
+          if (isCopy && again.isDue)
+            await direct.zadd('pc:pending-facts', Date.now() * 1_000 + 1e6, '* revoked:again')
+          return replies
+        },
+      },
+      COUNT,
+    )
+    try {
+      await direct.flushall()
+      await direct.set('pc:revoked:again', '1', 'EX', 60)
+      await direct.zadd('pc:pending-facts', 1, '* revoked:again')
+      await own.broadcast.complete(now)
+      expect(await direct.zcard('pc:pending-facts')).toBe(1)
+      again.isDue = false
+      await direct.zadd('pc:pending-facts', 1, '* revoked:again')
+      await own.broadcast.complete(now)
+      expect(await direct.zcard('pc:pending-facts')).toBe(0)
+    } finally {
+      await redis.close()
+    }
   })
 })

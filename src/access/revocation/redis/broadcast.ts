@@ -207,9 +207,12 @@ async function copyTogether(
     ],
   ])
   // If this fails, another gateway copies the facts again, which changes nothing.
-  await runText(control, END_FACTS_SCRIPT, [pendingFacts, facts], [nowSeconds, ...ends]).catch(
-    () => {},
-  )
+  await runText(
+    control,
+    END_FACTS_SCRIPT,
+    [pendingFacts, facts],
+    [nowSeconds, read.version, ...ends],
+  ).catch(() => {})
 }
 
 /**
@@ -335,9 +338,10 @@ function copyIn(text: string): Copy {
   return { lane: lane === EVERY_LANE ? undefined : Number(lane), name: text.slice(end + 1) }
 }
 
-function pendingIn(mark: string): Pending {
-  return { copy: copyIn(mark.slice(mark.indexOf(' ') + 1)), mark }
-}
+/** A mark begins with its version, in microseconds. Those of an earlier version have none, and begin with the lane. */
+const VERSION = /^\d{9,} /
+
+const pendingIn = (mark: string): Pending => ({ copy: copyIn(mark.replace(VERSION, '')), mark })
 
 const namesOf = ({ prefix, revokedBefore, plan, limitOverride, reference }: RedisKeys) => ({
   cutoff: revokedBefore.slice(prefix.length),

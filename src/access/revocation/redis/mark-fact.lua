@@ -1,4 +1,5 @@
 --@include fact-clock.lua
+--@include mark-score.lua
 
 local FEED --@inline ../../../redis/lua-keys.ts
 local PENDING_FACTS --@inline ../../../redis/lua-keys.ts
@@ -10,5 +11,5 @@ local function mark_fact(feed, fact)
   if fact == '' then return end
   local prefix = string.sub(feed, 1, -1 - #FEED)
   local version = next_version(prefix .. FACT_CLOCK)
-  redis.call('ZADD', prefix .. PENDING_FACTS, version, version .. ' ' .. fact)
+  redis.call('ZADD', prefix .. PENDING_FACTS, mark_score(version), version .. ' ' .. fact)
 end
