@@ -8,7 +8,7 @@ import { createLruMap } from '../../isolate/lru-map.ts'
 import type { LogoutToken } from './logout-token.ts'
 import type { Provider, ProviderTokens } from './provider.ts'
 import { signInRefused } from './refused.ts'
-import type { SessionStore } from './session-store.ts'
+import type { SessionOwner, SessionStore } from './session-store.ts'
 import { ownerOf, type Sessions, type SessionTerms } from './sessions.ts'
 
 export interface ProviderSessions {
@@ -52,6 +52,19 @@ export function createProviderSessions({
   const nextLookMs = createLruMap<string, number>({ max: MAX_REFRESHES })
   const nowSeconds = () => Math.floor(now() / 1000)
 
+  /** Ends all sessions of a user, or those of one session at the provider. */
+  async function endSessionsOf(owner: SessionOwner, providerSession: string | undefined) {
+    // All of them, also one that is being opened, or whose lane is away: its end is then recorded.
+    const ids =
+      providerSession === undefined
+        ? await store.ids(owner)
+        : (await store.list(owner))
+            .filter((session) => session.providerSession === providerSession)
+            .map(({ id }) => id)
+    const ends = await Promise.allSettled(ids.map((id) => sessions.end(id, owner)))
+    for (const outcome of ends) if (outcome.status === 'rejected') throw outcome.reason
+  }
+
   return {
     async idTokenOf({ tokenId = '' }, provider) {
       const tokens = await tokensIn(await store.findTokens(tokenId), tokenId, provider)
@@ -89,32 +102,20 @@ export function createProviderSessions({
     async endByProvider(issuer, { id, providerSubject, providerSession, expiresAtSeconds }) {
       const hash = await sha256(JSON.stringify([issuer, id]))
       const seconds = Math.ceil(expiresAtSeconds - now() / 1000) + REVOCATION_MARGIN_SECONDS
-      if (!(await store.useLogoutToken(hash, seconds))) throw signInRefused('logout_token_used')
-      try {
-        // Ends sessions of this provider session that have no entry in the list of their user, too.
-        if (providerSession !== undefined)
-          await revocations.revokeBefore({
-            kind: 'session',
-            issuer,
-            value: providerSession,
-            atSeconds: nowSeconds(),
-            ttlSeconds: absoluteSeconds + REVOCATION_MARGIN_SECONDS,
-          })
-        if (providerSubject === undefined) return
-        const owner = { issuer, providerSubject }
-        // All of them, also one that is being opened, or whose lane is away: its end is then recorded.
-        const ids =
-          providerSession === undefined
-            ? await store.ids(owner)
-            : (await store.list(owner))
-                .filter((session) => session.providerSession === providerSession)
-                .map(({ id }) => id)
-        const ends = await Promise.allSettled(ids.map((id) => sessions.end(id, owner)))
-        for (const outcome of ends) if (outcome.status === 'rejected') throw outcome.reason
-      } catch (error) {
-        await store.forgetLogoutToken(hash).catch(() => {})
-        throw error
-      }
+      if (await store.isLogoutTokenUsed(hash)) throw signInRefused('logout_token_used')
+      // Ends sessions of this provider session that have no entry in the list of their user, too.
+      if (providerSession !== undefined)
+        await revocations.revokeBefore({
+          kind: 'session',
+          issuer,
+          value: providerSession,
+          atSeconds: nowSeconds(),
+          ttlSeconds: absoluteSeconds + REVOCATION_MARGIN_SECONDS,
+        })
+      if (providerSubject !== undefined)
+        await endSessionsOf({ issuer, providerSubject }, providerSession)
+      // Last: the provider sends a token again whose call was lost or has failed.
+      await store.useLogoutToken(hash, seconds)
     },
   }
 }

@@ -139,10 +139,10 @@ export interface SessionStore {
   keepTokens(id: string, tokens: string, seconds: number): Promise<void>
   /** Changes the records of a session's present references: one for each host. */
   changeRecord(id: string, change: (record: ReferenceRecord) => ReferenceRecord): Promise<void>
+  /** Reports whether a logout token was used before. */
+  isLogoutTokenUsed(hash: string): Promise<boolean>
   /** Records the use of a logout token. Returns false if it was used before. */
   useLogoutToken(hash: string, seconds: number): Promise<boolean>
-  /** Forgets the use, so that the provider can send the token again. */
-  forgetLogoutToken(hash: string): Promise<void>
   /** Removes a session and its references at all hosts, which must have been revoked before. */
   remove(id: string, owner: SessionOwner): Promise<void>
 }

@@ -1,6 +1,7 @@
 /** Sessions in step with the provider: back-channel logout, and refreshed tokens. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { SESSION_COOKIE } from '../../../src/features/sign-in/session.ts'
+import { startHttpServer } from '../../harness/http-server.ts'
 import { freePort } from '../../harness/process.ts'
 import { type SignInGateway, startGateway, startOn } from './gateway.ts'
 import { LOGOUT_EVENT } from './provider.ts'
@@ -32,8 +33,8 @@ async function status(at = gateway.url, of = browser, path = '/orders') {
   const headers = { cookie: `${SESSION_COOKIE}=${session(of)}` }
   return (await of.send(at + path, { headers })).status
 }
-const logout = (token: string, init: RequestInit = {}) =>
-  createUserAgent().send(`${gateway.url}/oauth/backchannel-logout`, {
+const logout = (token: string, init: RequestInit = {}, at = gateway.url) =>
+  createUserAgent().send(`${at}/oauth/backchannel-logout`, {
     method: 'POST',
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
     body: `logout_token=${token}`,
@@ -44,6 +45,36 @@ async function sid(): Promise<string> {
   const [key = ''] = await gateway.redis.direct.keys('pc:session:*')
   const { details = '{}' } = await gateway.redis.direct.hgetall(key)
   return (JSON.parse(details) as { providerSession: string }).providerSession
+}
+
+/** Redis over REST, whose reply to one call is lost after the call. */
+async function startLossyFront(url: string) {
+  let calls = 0
+  let lost: number | undefined
+  const server = await startHttpServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const body = Buffer.concat(chunks)
+    const answer = await fetch(url + request.url, {
+      method: 'POST',
+      headers: { authorization: request.headers.authorization ?? '' },
+      body,
+    })
+    const text = await answer.text()
+    const isBehind = /pc:(?:audit|metrics)/.test(body.toString())
+    if (!isBehind && calls++ === lost) return void response.destroy()
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(text)
+  })
+  return {
+    url: server.url,
+    close: () => server.close(),
+    /** Counts calls from now on, without those behind responses. */
+    loseReply(at: number | undefined) {
+      calls = 0
+      lost = at
+    },
+    isWhole: () => lost === undefined || calls <= lost,
+  }
 }
 
 describe('back-channel logout [S76]', () => {
@@ -83,6 +114,39 @@ describe('back-channel logout [S76]', () => {
     await browser.visit(`${gateway.url}/orders`)
     expect((await logout(token)).status).toBe(400)
     expect(await status()).toBe(200)
+  })
+
+  test('ends the sessions when it is sent again, whatever reply of Redis was lost', async () => {
+    const redis = await startLossyFront(gateway.redis.url)
+    const port = await freePort()
+    const third = await startOn(
+      'Node',
+      { ...gateway.vars, UPSTASH_REDIS_REST_URL: redis.url },
+      port,
+    )
+    const send = (token: string) => logout(token, {}, `http://127.0.0.1:${port}`)
+    for (const names of ['sub', 'sub and sid']) {
+      let lost = 0
+      for (let isWhole = false; !isWhole; lost++) {
+        browser = createUserAgent()
+        await browser.visit(`${gateway.url}/orders`)
+        expect(await status()).toBe(200)
+        const claims = { sub: 'alice', ...(names !== 'sub' && { sid: await sid() }) }
+        const token = await gateway.provider.logoutToken(claims)
+        redis.loseReply(lost)
+        const first = await send(token)
+        isWhole = redis.isWhole()
+        redis.loseReply(undefined)
+        // The gateway repeats calls that may be repeated.
+        expect(isWhole ? [200] : [200, 503]).toContain(first.status)
+        // Of the last call, only the reply is lost: the token was used, and the sessions have ended.
+        if (first.status === 503) expect([200, 400]).toContain((await send(token)).status)
+        expect([names, lost, await status()]).toEqual([names, lost, 401])
+        expect((await send(token)).status).toBe(400)
+      }
+      expect(lost).toBeGreaterThan(3)
+    }
+    await Promise.all([third.stop(), redis.close()])
   })
 
   test.each<[string, Record<string, unknown>, Record<string, unknown>?]>([

@@ -339,13 +339,16 @@ export function createSessionStore(redis: RedisConnection, now: () => number): S
           await changeField(id, field, change)
     },
 
+    async isLogoutTokenUsed(hash) {
+      for (const lane of lanesOfUse(redis, hash)) {
+        const reply = await sendCommand(lane, ['EXISTS', namesOf(lane).logoutToken + hash])
+        if (readCount(reply, 1) === 1) return true
+      }
+      return false
+    },
+
     useLogoutToken: (hash, seconds) =>
       recordUse(redis, hash, (keys) => signInKeys(keys).logoutToken, seconds),
-
-    async forgetLogoutToken(hash) {
-      for (const lane of lanesOfUse(redis, hash))
-        await sendCommand(lane, ['DEL', namesOf(lane).logoutToken + hash])
-    },
 
     async remove(id, owner) {
       const lane = await placeOf(id)

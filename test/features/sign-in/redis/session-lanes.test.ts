@@ -340,7 +340,9 @@ describe('a login in progress', () => {
   ])(
     'a logout token is used once by gateways with and without credentials=control',
     async (one, other) => {
+      expect(await gateway({ inControl: other }).store.isLogoutTokenUsed('token')).toBe(false)
       expect(await gateway({ inControl: one }).store.useLogoutToken('token', 60)).toBe(true)
+      expect(await gateway({ inControl: other }).store.isLogoutTokenUsed('token')).toBe(true)
       expect(await gateway({ inControl: other }).store.useLogoutToken('token', 60)).toBe(false)
     },
   )
