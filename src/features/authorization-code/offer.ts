@@ -5,7 +5,7 @@ import { isResourceOf } from '../../access/tokens/narrowed.ts'
 import { oauthRefused } from '../../access/tokens/rejection.ts'
 import type { Client } from '../authorization-server/client.ts'
 import { isPermission, isWithin, type ScopeOfRoles } from '../authorization-server/scope.ts'
-import { isGateway, routesAt } from '../authorization-server/target.ts'
+import { canonicalResource, routesAt } from '../authorization-server/target.ts'
 
 /** More scopes than any token should have. */
 const MAX_SCOPES = 100
@@ -45,7 +45,8 @@ export function createOffer({ routes, issuer, authorizer, scopeOfRoles }: OfferO
      * `Denied` (`invalid_target`) for a resource that is no route, or not for this client.
      */
     audiencesOf(resources: readonly string[], { audiences }: Client): readonly string[] {
-      const named = resources.filter((name) => !isGateway(name, issuer))
+      const spelled = [...new Set(resources.map((name) => canonicalResource(name, issuer)))]
+      const named = spelled.filter((name) => name !== issuer)
       for (const name of named) {
         const isOffered =
           isResourceOf(name, issuer) && permissionsAt(name.slice(issuer.length)) !== undefined
@@ -53,7 +54,7 @@ export function createOffer({ routes, issuer, authorizer, scopeOfRoles }: OfferO
           throw oauthRefused('invalid_target', 'resource_not_offered')
       }
       // A resource that is the gateway itself includes all of its paths.
-      const isWhole = named.length < resources.length || resources.length === 0
+      const isWhole = spelled.length > named.length || resources.length === 0
       if (isWhole && !audiences.includes(issuer))
         throw oauthRefused('invalid_target', 'resource_not_offered')
       return isWhole ? [issuer] : [issuer, ...named]

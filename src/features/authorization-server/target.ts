@@ -23,8 +23,8 @@ export interface AudienceBounds {
  * Returns the audiences of a token: the values of `resource` and `audience`. If the request has
  * neither, returns the audiences that `held` and `permitted` both allow, or without `held` the first
  * of `permitted`. A path of the gateway is narrower than the gateway, and a path below it is narrower
- * again. The result is never wider than `held`. Names are compared exactly, except the gateway's own
- * URL as a resource. Throws `Denied` (`invalid_target`) for any other name, and for a resource that is
+ * again. The result is never wider than `held`. Names are compared exactly, except the scheme and the
+ * authority of the gateway's own URL in a resource. Throws `Denied` (`invalid_target`) for any other name, and for a resource that is
  * not an absolute URI or has a fragment.
  */
 export function grantedAudiences(form: OAuthForm, bounds: AudienceBounds): readonly string[] {
@@ -33,7 +33,7 @@ export function grantedAudiences(form: OAuthForm, bounds: AudienceBounds): reado
   if (!given.every(isResource)) throw oauthRefused('invalid_target', 'resource_malformed')
   const isRegistered = (name: string) => permitted?.includes(name) ?? held?.includes(name) ?? false
   const resources = given.map((name) =>
-    !isRegistered(name) && isGateway(name, issuer) ? issuer : name,
+    isRegistered(name) ? name : canonicalResource(name, issuer),
   )
   const named = [...new Set([...resources, ...form.all('audience')])]
   const isPermitted = (name: string) =>
@@ -114,24 +114,25 @@ function isAtOrBelow(pattern: readonly string[], path: readonly string[]): boole
 }
 
 /**
- * Reports whether a resource is the gateway itself. The case of scheme and host, the default port and
- * an empty path make no difference (RFC 3986 sections 6.2.2.1 and 6.2.3): clients may write the URL as
- * `new URL()` does, with a slash.
+ * Returns a resource of the gateway as its URL begins, and any other one unchanged. The case of scheme and
+ * host, the default port and an empty path make no difference (RFC 3986 sections 6.2.2.1 and 6.2.3): clients
+ * may write the URL as `new URL()` does, with a slash.
  */
-export function isGateway(name: string, issuer: string): boolean {
-  const own = rootOf(issuer)
-  return own !== undefined && rootOf(name) === own
+export function canonicalResource(name: string, issuer: string): string {
+  const [root, path] = partsOf(name)
+  if (root === undefined || root !== partsOf(issuer)[0]) return name
+  return path === '/' ? issuer : issuer + path
 }
 
-const ROOT = /^(https?):\/\/([a-z\d._-]+|\[[\da-f:.]+\])(?::(\d+))?\/?$/i
+const PARTS = /^(https?):\/\/([a-z\d._-]+|\[[\da-f:.]+\])(?::(\d+))?(\/.*)?$/i
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { http: '80', https: '443' }
 
-/** Returns undefined for a URL with a path, also for texts that `new URL()` would repair. */
-function rootOf(text: string): string | undefined {
-  const [, scheme = '', host, port] = ROOT.exec(text) ?? []
-  if (host === undefined) return undefined
+/** Returns scheme and authority, and the path and query. Empty for texts that `new URL()` would repair. */
+function partsOf(text: string): readonly [root?: string, path?: string] {
+  const [, scheme = '', host, port, path = ''] = PARTS.exec(text) ?? []
+  if (host === undefined) return []
   const isDefault = port === undefined || port === DEFAULT_PORTS[scheme.toLowerCase()]
-  return `${scheme}://${host}`.toLowerCase() + (isDefault ? '' : `:${port}`)
+  return [`${scheme}://${host}`.toLowerCase() + (isDefault ? '' : `:${port}`), path]
 }
 
 /** RFC 8707 section 2: absolute (RFC 3986 section 4.3), and no fragment. */

@@ -163,6 +163,21 @@ describe('a token for one path of the gateway [S82]', () => {
   })
 })
 
+test.each(['HTTPS://Gateway.Test/mcp', 'https://gateway.test:443/mcp'])(
+  'the resource %s is the path that it spells, and no wider [S82]',
+  async (spelled) => {
+    for (const atCode of [[], [spelled], [MCP]]) {
+      const { reply } = await allowed([spelled], atCode)
+      expect(decodeJwt(reply.body.access_token).aud).toBe(MCP)
+      expect(await reachOf(reply.body.access_token)).toEqual(['/mcp', '/mcp/books'])
+    }
+    const narrow = await allowed([MCP], [`${spelled}/books`])
+    expect(await reachOf(narrow.reply.body.access_token)).toEqual(['/mcp/books'])
+    for (const wider of [`${spelled}2`, `${spelled}/../orders`, `${spelled}//`, `${spelled}?x`])
+      expect((await allowed([MCP], [wider])).reply.body.error, wider).toBe('invalid_target')
+  },
+)
+
 test.each(WHOLE)(
   'an assertion for one path is not widened with the resource %s [S82]',
   async (name) => {
@@ -298,6 +313,7 @@ test('a token for a path is not accepted at the same path of another host [S82]'
 const names = fc.constantFrom(
   ...WHOLE,
   ...PATHS.map((path) => PUBLIC_URL + path),
+  ...PATHS.map((path) => `HTTPS://Gateway.Test:443${path}`),
   ...[`${PUBLIC_URL}/mcp/`, `${PUBLIC_URL}//mcp`, `${PUBLIC_URL}/mcp/../orders`, OTHER_API],
 )
 const namesUpTo = (maxLength: number) =>
