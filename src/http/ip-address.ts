@@ -18,6 +18,8 @@ const IPV6_GROUPS = 8
 const BITS_PER_GROUP = 16
 const BITS_PER_BYTE = 8
 const PREFIX = /^\d{1,3}$/
+/** `::ffff:0:0/96` (RFC 4291 section 2.5.5.2) and `64:ff9b::/96` (RFC 6052 section 2.1). */
+const IPV4_PREFIXES = /^(?:0,0,0,0,0,65535|100,65435,0,0,0,0),/
 
 /** Reports whether the text is an IPv4 address in dotted decimal. */
 export const isIpv4 = (text: string): boolean => IPV4.test(text)
@@ -38,12 +40,14 @@ export function parseRange(text: string): AddressRange | undefined {
   return bits > most ? undefined : { groups, bits }
 }
 
-/** Returns the address inside of an IPv4-mapped IPv6 address (`::ffff:203.0.113.7`), as text. */
-export function mappedIpv4(groups: AddressGroups): string | undefined {
-  const [high, low] = groups.slice(-2)
-  if (groups.length < IPV6_GROUPS || high === undefined || low === undefined) return undefined
-  if (groups.slice(0, -2).join() !== '0,0,0,0,0,65535') return undefined
-  return [high, low].flatMap((group) => [group >> BITS_PER_BYTE, group & 0xff]).join('.')
+/**
+ * Returns the address inside of an IPv4-mapped IPv6 address (`::ffff:203.0.113.7`), or inside of one that a NAT64
+ * writes for an IPv4 client (`64:ff9b::203.0.113.7`), as text.
+ */
+export function embeddedIpv4(groups: AddressGroups): string | undefined {
+  if (!IPV4_PREFIXES.test(groups.join())) return undefined
+  const last = groups.slice(-2)
+  return last.flatMap((group) => [group >> BITS_PER_BYTE, group & 0xff]).join('.')
 }
 
 /** Reports whether an address is in a range. An IPv4 address is in no range of IPv6. */

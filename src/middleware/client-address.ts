@@ -1,7 +1,7 @@
 /** Determines the client's address from the one header that Cloudflare itself writes. */
 import type { Context } from 'hono'
 import { UNKNOWN_ADDRESS } from '../http/address-list.ts'
-import { isIpv4, mappedIpv4, parseAddress } from '../http/ip-address.ts'
+import { embeddedIpv4, isIpv4, parseAddress } from '../http/ip-address.ts'
 import { createLruMap } from '../isolate/lru-map.ts'
 import type { ClientAddressVariables } from './context.ts'
 import { createMiddleware } from './create-middleware.ts'
@@ -12,14 +12,14 @@ const MAX_CACHED_ADDRESSES = 1_000
 
 /**
  * Normalizes an address to what one customer commonly holds: IPv6 to its /64 (`2001:db8:1:2::/64`),
- * an IPv4-mapped address to IPv4. Undefined for shortened or octal IPv4, zones, lists and the like.
+ * an IPv4-mapped address and that of a NAT64 to IPv4. Undefined for shortened or octal IPv4, zones, lists and the like.
  */
 export function addressGroup(text: string): string | undefined {
   if (isIpv4(text)) return text
   const groups = parseAddress(text)
   if (groups === undefined) return undefined
-  const mapped = mappedIpv4(groups)
-  if (mapped !== undefined) return mapped
+  const embedded = embeddedIpv4(groups)
+  if (embedded !== undefined) return embedded
   const [a, b, c, d] = groups.map((group) => group.toString(16))
   return `${a}:${b}:${c}:${d}::/64`
 }

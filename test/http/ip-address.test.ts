@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js'
 import { expect, test } from 'vitest'
-import { isInRange, mappedIpv4, parseAddress, parseRange } from '../../src/http/ip-address.ts'
+import { embeddedIpv4, isInRange, parseAddress, parseRange } from '../../src/http/ip-address.ts'
 
 /** Repeats the same texts in each run. */
 function createRandom(seed: number): (below: number) => number {
@@ -98,11 +98,12 @@ test.each([
   expect(parseRange(text)).toBeUndefined()
 })
 
-test('only an IPv4-mapped address has an IPv4 address inside', () => {
-  const mapped = (text: string) => mappedIpv4(parseAddress(text) ?? [])
+test('only an IPv4-mapped address and that of a NAT64 have an IPv4 address inside', () => {
+  const mapped = (text: string) => embeddedIpv4(parseAddress(text) ?? [])
   expect(mapped('::ffff:203.0.113.255')).toBe('203.0.113.255')
   expect(mapped('::FFFF:0:0')).toBe('0.0.0.0')
   expect(parseAddress('::1.2.3.4')).toEqual([0, 0, 0, 0, 0, 0, 0x102, 0x304])
-  for (const text of ['203.0.113.7', '::203.0.113.7', '::1:ffff:1:1', '64:ff9b::1.2.3.4', 'x'])
-    expect(mapped(text)).toBeUndefined()
+  expect(mapped('64:ff9b::203.0.113.7')).toBe('203.0.113.7')
+  const others = ['203.0.113.7', '::203.0.113.7', '::1:ffff:1:1', '64:ff9b:1::1.2.3.4', 'x']
+  for (const text of others) expect(mapped(text)).toBeUndefined()
 })

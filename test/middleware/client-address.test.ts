@@ -21,6 +21,8 @@ test.each([
   ['::1', '0:0:0:0::/64'],
   ['::ffff:203.0.113.7', '203.0.113.7'],
   ['::FFFF:cb00:7107', '203.0.113.7'],
+  ['64:ff9b::203.0.113.7', '203.0.113.7'],
+  ['64:ff9b::1:203.0.113.7', '64:ff9b:0:0::/64'],
   ['0000:0000:0000:0000:0000:ffff:198.168.100.107', '198.168.100.107'],
 ])('CF-Connecting-IP %s is the address %s [S56]', async (header, address) => {
   expect(await seen({ 'CF-Connecting-IP': header })).toBe(address)

@@ -48,6 +48,12 @@ test('an IPv4-mapped IPv6 address has the budget of the IPv4 address [S56]', asy
   expect(await statuses(spelled.map((address) => [address]))).toEqual([200, 200, 429])
 })
 
+test('behind a NAT64, each client has the budget of its IPv4 address [S56]', async () => {
+  const first = ['64:ff9b::203.0.113.10', '64:ff9b::cb00:710a', '203.0.113.10']
+  expect(await statuses(first.map((address) => [address]))).toEqual([200, 200, 429])
+  expect(await statuses([['64:ff9b::203.0.113.11']])).toEqual([200])
+})
+
 test('all callers without an address share one budget, whatever they claim [S56]', async () => {
   const sent = [
     [undefined, claiming(1)],
