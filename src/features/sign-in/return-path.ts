@@ -21,18 +21,20 @@ export const UNMET_MARK = 'login_unmet'
 
 /** The value of the mark if the login did not meet the demand. */
 export const IS_UNMET = '1'
-const MAY_BE_UNMET = new RegExp(`[?&]${UNMET_MARK}=0$`)
+const MAY_BE_UNMET = new RegExp(`^([^#]*)[?&]${UNMET_MARK}=0(?=#|$)`)
 
-/** Returns the path with the mark. */
-export const markUnmet = (path: string, value: '0' | typeof IS_UNMET): string =>
-  `${path}${path.includes('?') ? '&' : '?'}${UNMET_MARK}=${value}`
+/** Returns the path with the mark in its query. */
+export function markUnmet(path: string, value: '0' | typeof IS_UNMET): string {
+  const { pathname, search, hash } = new URL(path, BASE)
+  return `${pathname}${search}${search === '' ? '?' : '&'}${UNMET_MARK}=${value}${hash}`
+}
 
 /**
  * Reads the return path of a stored login. The mark in it says that the browser also returns if the demand is
  * not met: gateways of earlier versions refuse a record with a further member.
  */
 export const storedReturn = (path: string) => ({
-  returnPath: path.replace(MAY_BE_UNMET, ''),
+  returnPath: path.replace(MAY_BE_UNMET, '$1'),
   returnsUnmet: MAY_BE_UNMET.test(path),
 })
 
@@ -62,7 +64,7 @@ export function localesIn(text: string | undefined): string | undefined {
 
 /** What a page demands of a login. */
 export interface SignInDemand {
-  /** The path and query of a page of this host. */
+  /** The path of a page of this host, with its query and fragment. */
   readonly returnPath: string
   /** Demands a new login, or the choice of an account (OpenID Connect Core section 3.1.2.1). */
   readonly prompt?: 'login' | 'select_account' | undefined
@@ -82,16 +84,17 @@ export interface SignInDemand {
 }
 
 /**
- * Reports whether a text is the path and query of a page of this host, which every browser reads as
- * such: it begins with one slash, has no backslash, fragment, space or control character, and its
- * path has one reading (see `ambiguity`). The gateway's own pages of the login do not count, because
- * a login that ends there has no effect or a wrong one.
+ * Reports whether a text is the path, query and fragment of a page of this host, which every browser reads as
+ * such: it begins with one slash, has no backslash, space or control character, and its path has one reading
+ * (see `ambiguity`). Only an app can know the fragment: no request contains it. The gateway's own pages of the
+ * login do not count, because a login that ends there has no effect or a wrong one.
  */
 export function isReturnPath(text: string): boolean {
   if (text.length > MAX_RETURN_PATH_CHARACTERS || !VISIBLE_ASCII.test(text)) return false
-  if (!text.startsWith('/') || text.includes('\\') || text.includes('#')) return false
+  if (!text.startsWith('/') || text.includes('\\')) return false
   const url = URL.parse(text, BASE)
-  if (url === null || url.origin !== BASE || url.pathname + url.search !== text) return false
+  if (url === null || url.origin !== BASE) return false
+  if (url.pathname + url.search + url.hash !== text) return false
   const path = pathOf(BASE + text)
   return ambiguity(path) === undefined && !isOwnPath(path.toLowerCase())
 }

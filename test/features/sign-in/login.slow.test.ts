@@ -245,6 +245,12 @@ describe.each(RUNTIMES)('sign-in on %s [S76]', (runtime) => {
     expect(names).toEqual([expect.stringContaining(LOGIN_COOKIE_PREFIX), SESSION_COOKIE, 'theme'])
   })
 
+  test('an app with routes in its fragment gets its page back', async () => {
+    const page = '/orders?a=1&b=https://c.example/%7C#/settings?tab=2'
+    const path = `/oauth/sign-in?return_to=${encodeURIComponent(page)}`
+    expect((await browser.visit(at(path))).url).toBe(at(page))
+  })
+
   test('an open redirect is not possible', async () => {
     for (const target of ['https://evil.example/', '//evil.example', '/\\evil.example']) {
       const path = `/oauth/sign-in?return_to=${encodeURIComponent(target)}`

@@ -2,8 +2,10 @@
 import { describe, expect, test } from 'vitest'
 import {
   isReturnPath,
+  markUnmet,
   returnPathIn,
   signInPath,
+  storedReturn,
 } from '../../../src/features/sign-in/return-path.ts'
 
 describe('a page of this host is accepted', () => {
@@ -16,6 +18,8 @@ describe('a page of this host is accepted', () => {
     '/a?next=//evil.example',
     '/a?next=https://evil.example/',
     '/oauth/sessions',
+    '/orders#fragment',
+    '/app?tab=1#/settings?x=//evil.example#y',
   ])('%s', (path) => {
     expect(isReturnPath(path)).toBe(true)
     expect(new URL(path, 'https://here.example').origin).toBe('https://here.example')
@@ -60,7 +64,12 @@ describe('everything else leads to the start page [S76]', () => {
     '/javascript:alert(1)\r\nSet-Cookie: x=y',
     '/a\r\nLocation: https://evil.example',
     '/a%0d%0aLocation:x',
-    '/orders#fragment',
+    '/#',
+    '/#a b',
+    '/#\\evil.example',
+    '/#"onmouseover=x',
+    '//evil.example#/',
+    '/oauth/sign-out#/',
     '/／evil.example',
     '/〱evil.example',
     '/\u2044evil.example',
@@ -90,4 +99,16 @@ test('the path of the sign-in contains the demand, and no other host', () => {
   expect(signInPath({ returnPath: 'https://evil.example', acr: [] })).toBe(
     '/oauth/sign-in?return_to=%2F',
   )
+})
+
+test.each([
+  ['/a', '/a?login_unmet=0'],
+  ['/a?b', '/a?b&login_unmet=0'],
+  ['/a#b?c', '/a?login_unmet=0#b?c'],
+  ['/a?b#c#d', '/a?b&login_unmet=0#c#d'],
+  ['/a#?login_unmet=0', '/a?login_unmet=0#?login_unmet=0'],
+])('the mark of %s is in its query, and is read and removed there', (returnPath, marked) => {
+  expect(markUnmet(returnPath, '0')).toBe(marked)
+  expect(storedReturn(marked)).toEqual({ returnPath, returnsUnmet: true })
+  expect(storedReturn(returnPath)).toEqual({ returnPath, returnsUnmet: false })
 })
