@@ -7,9 +7,11 @@ import { oddTokenCases } from './odd-token-cases.ts'
 import { serviceCases } from './service-cases.ts'
 import { tokenCases } from './token-cases.ts'
 import { trialCases } from './trial-cases.ts'
+import { wireCases } from './wire-cases.ts'
 
 export const FIELD_CASES: readonly FieldCase[] = [
   ...httpCases,
+  ...wireCases,
   ...tokenCases,
   ...oddTokenCases,
   ...credentialCases,

@@ -374,6 +374,38 @@ export const trialCases: readonly FieldCase[] = [
     ],
     NODE_ONLY,
   ),
+  proven(
+    'a logout whose first call was lost is refused as used, and the session goes on',
+    'Abblix/Oidc.Server#565',
+    'a logout token is used when its sessions have ended (OpenID Connect Back-Channel Logout section 2.7)',
+    [
+      'test/features/sign-in/provider-sessions.slow.test.ts > ends the sessions when it is sent again, whatever reply of Redis was lost',
+    ],
+  ),
+  proven(
+    'a resource with the default port or capitals in its host is unknown',
+    'modelcontextprotocol/python-sdk#3297',
+    'the path that it spells, and no wider (RFC 3986 section 6.2)',
+    [
+      'test/features/authorization-code/never-wider.slow.test.ts > the resource %s is the path that it spells, and no wider',
+    ],
+  ),
+  proven(
+    'one IPv4 client behind a NAT64 uses up the limit of all',
+    'Flowfin/jellyfin-plugin-sso#194',
+    'a budget for each IPv4 address (RFC 6052 section 2.1)',
+    [
+      'test/middleware/limit-by-address.test.ts > behind a NAT64, each client has the budget of its IPv4 address',
+    ],
+  ),
+  proven(
+    'an app that passes its fragment to the sign-in loses its page',
+    'oauth2-proxy/oauth2-proxy#1205, oauth2-proxy/oauth2-proxy#2068, hapijs/bell#365',
+    'the browser returns to the fragment',
+    [
+      'test/features/sign-in/login.slow.test.ts > an app with routes in its fragment gets its page back',
+    ],
+  ),
   {
     symptom: 'errors of the command line are messages of a schema, without a remedy',
     sources: ['own'],

@@ -1,0 +1,147 @@
+/** Cases about bytes that pass the gateway: interim responses, trailers, targets, and fields that are not ASCII. */
+import { expect } from 'vitest'
+import type { Check, FieldCase } from './case.ts'
+import { EVERY_RUNTIME } from './runtimes.ts'
+
+const HOST = 'Host: gateway.test'
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
+
+const tried = (
+  symptom: string,
+  sources: string,
+  expected: string,
+  run: Check['run'],
+): FieldCase => ({
+  symptom,
+  sources: sources.split(', '),
+  expected,
+  runtimes: EVERY_RUNTIME,
+  proof: { run },
+})
+
+/** Each is what an origin sends, and the body that a client reads. */
+const RESPONSES = [
+  [`HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n${OK}`, 'ok'],
+  [`HTTP/1.1 102 Processing\r\n\r\n${OK}`, 'ok'],
+  [
+    'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n' +
+      '5\r\nhello\r\n5\r\nworld\r\n0\r\nX-Sum: 1\r\nSet-Cookie: a=b\r\n\r\n',
+    'helloworld',
+  ],
+] as const
+
+/** Targets that the origin must get byte for byte. */
+const TARGETS = [
+  '/open/x?param=https://h.example/r%7C12|3',
+  '/open/x?u=https%3A%2F%2Fh.example%3Fa%3D1%26b&c=%26+%2B%25',
+  '/open/x?a=1&a=2&b&=c&&',
+  '/open/x?',
+  '/open/a%20b/%E4%BD%A0?q=%00[1]{b}',
+  '/open/!$&()*,=:@+a~',
+]
+
+export const wireCases: readonly FieldCase[] = [
+  tried(
+    'an interim response, or trailers, of the origin cut its response or end the process',
+    'nginx/nginx#1427, nginx/nginx#1241, mitmproxy/mitmproxy#2229, freeunitorg/freeunit#106, sozu-proxy/sozu#899, chimurai/http-proxy-middleware#1249',
+    'the whole final response, without trailers (RFC 9110 sections 6.5.1 and 15.2)',
+    async ({ raw, answerWith }) => {
+      for (const [text, expected] of RESPONSES) {
+        answerWith((_, response) => void response.socket?.end(text))
+        const { status, headers, body, aborted } = await raw(['GET /open/x HTTP/1.1', HOST])
+        expect([status, body, aborted], text).toEqual([200, expected, false])
+        expect(headers).not.toMatch(/set-cookie|x-sum/i)
+      }
+    },
+  ),
+  tried(
+    'trailers of a request become its fields',
+    'zoxy-io/zoxy#244',
+    'trailers are dropped, and the body is whole (RFC 9110 section 6.5.1)',
+    async ({ raw, reached, answerWith }) => {
+      const bodies: string[] = []
+      answerWith(async (request, response) => {
+        let body = ''
+        for await (const chunk of request) body += chunk
+        bodies.push(body)
+        response.end()
+      })
+      const { status } = await raw(
+        ['POST /open/x HTTP/1.1', HOST, 'Transfer-Encoding: chunked'],
+        '5;a=b\r\nhello\r\n0\r\nX-Auth-Subject: admin\r\nAuthorization: Basic YTpi\r\n\r\n',
+      )
+      expect([status, bodies]).toEqual([200, ['hello']])
+      expect(reached[0]?.trailers).toEqual({})
+      expect(reached[0]?.headers).not.toHaveProperty('x-auth-subject')
+    },
+  ),
+  tried(
+    'a target with a URL, a bar or escapes in its query is changed or cut',
+    'oauth2-proxy/oauth2-proxy#786, oauth2-proxy/oauth2-proxy#844, oauth2-proxy/oauth2-proxy#1169',
+    'the origin gets the target as the client sent it',
+    async ({ raw, reached }) => {
+      for (const target of TARGETS)
+        expect((await raw([`GET ${target} HTTP/1.1`, HOST])).status, target).toBe(200)
+      expect(reached.map(({ url }) => url)).toEqual(TARGETS)
+    },
+  ),
+  tried(
+    'a request without a body fails because it says Content-Length: 0',
+    'nodejs/undici#2046, unjs/httpxy#7, node-fetch/node-fetch#1249',
+    'the origin gets the request, without a body',
+    async ({ raw, reached }) => {
+      for (const method of ['GET', 'POST', 'PUT'])
+        expect((await raw([`${method} /open/x HTTP/1.1`, HOST, 'Content-Length: 0'])).status).toBe(
+          200,
+        )
+      for (const { headers } of reached) {
+        expect(headers['content-length'] ?? '0').toBe('0')
+        expect(headers).not.toHaveProperty('transfer-encoding')
+      }
+      expect(reached).toHaveLength(3)
+    },
+  ),
+  tried(
+    'a field that is not ASCII ends the process, or arrives as other bytes',
+    'fastify/fastify-http-proxy#343, hyperium/http#706',
+    'bytes of UTF-8 pass unchanged in both directions, and others to the client (RFC 9110 section 5.5)',
+    async ({ raw, reached, answerWith }) => {
+      const utf8 = 'caf\xc3\xa9'
+      // Bytes of ISO-8859-1 in a request are not UTF-8, which is what the platform of Workers reads.
+      for (const value of ['caf\xe9', utf8]) {
+        const text = OK.replace('\r\n', `\r\nX-Who: ${value}\r\n`)
+        answerWith((_, response) => void response.socket?.end(Buffer.from(text, 'latin1')))
+        const { status, headers } = await raw(['GET /open/x HTTP/1.1', HOST, `X-Who: ${utf8}`])
+        expect([status, /^x-who: (.*)\r?$/im.exec(headers)?.[1]]).toEqual([200, value])
+      }
+      expect(reached.map(({ headers }) => headers['x-who'])).toEqual([utf8, utf8])
+    },
+  ),
+  tried(
+    'a name that is not ASCII reaches the origin as other characters, or not at all',
+    'louketo/louketo-proxy#664, arkime/arkime#3951, cloudflare/agents#1751, vouch/vouch-proxy#401',
+    'the identity headers are percent-encoded ASCII',
+    async ({ fetch, reached, token }) => {
+      const authorization = `Bearer ${await token({ claims: { sub: 'Andr\u00e9 \u4f60\u{1f600}' } })}`
+      expect((await fetch('/notes', { headers: { authorization } })).status).toBe(200)
+      expect(reached[0]?.headers['x-auth-subject']).toBe('Andr%C3%A9%20%E4%BD%A0%F0%9F%98%80')
+    },
+  ),
+  tried(
+    'a response to HEAD has the length 0',
+    'chimurai/http-proxy-middleware#1121, mitmproxy/mitmproxy#902, litespeedtech/openlitespeed#457',
+    'the length of the origin, or none if the origin states none (RFC 9110 section 8.6)',
+    async ({ raw, answerWith }) => {
+      for (const [field, expected] of [
+        ['Content-Length: 9757', '9757'],
+        ['Transfer-Encoding: chunked', undefined],
+      ] as const) {
+        answerWith(
+          (_, response) => void response.socket?.end(`HTTP/1.1 200 OK\r\n${field}\r\n\r\n`),
+        )
+        const { status, headers } = await raw(['HEAD /open/x HTTP/1.1', HOST])
+        expect([status, /^content-length: (\d+)/im.exec(headers)?.[1]]).toEqual([200, expected])
+      }
+    },
+  ),
+]
