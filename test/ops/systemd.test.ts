@@ -84,6 +84,7 @@ test('the unit has no secret, and a gateway accepts its variables with those of 
     TRUSTED_PROXIES: '127.0.0.1',
     PROXY_TARGET_HEADERS: 'x-forwarded-proto,x-forwarded-host,x-forwarded-port',
     AUDIT_DATABASE: 'sqlite:/var/lib/portcullis/audit.db',
+    MALLOC_ARENA_MAX: '2',
   })
   const example = parseEnv(readFileSync(join(ROOT, 'ops/systemd/gateway.env.example'), 'utf8'))
   checkEnvironment({ ...example, ...environment, PORT: '8081' })
