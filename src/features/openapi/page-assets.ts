@@ -17,8 +17,7 @@ pre { overflow-x: auto; overflow-wrap: normal; padding: 0.75rem; margin: 0.25rem
 a { color: var(--link); }
 :focus-visible { outline: 3px solid var(--link); outline-offset: 2px; }
 nav ul { list-style: none; display: flex; flex-wrap: wrap; gap: 0 1rem; margin: 0; padding: 0; }
-nav a { display: inline-block; padding: 0.3rem 0; text-decoration: none; }
-nav a:hover { text-decoration: underline; }
+nav a { display: inline-block; padding: 0.3rem 0; }
 .tools { position: sticky; top: 0; z-index: 1; display: flex; flex-wrap: wrap; align-items: center; gap: 0.5rem 1rem;
   padding: 0.75rem 0; background: Canvas; border-bottom: 1px solid var(--line); }
 .tools label { display: flex; align-items: center; gap: 0.5rem; }
@@ -31,15 +30,13 @@ legend { float: left; margin-inline-end: 0.75rem; padding: 0; }
 .delete { border-inline-start-color: #c23b3b; }
 summary { cursor: pointer; padding: 0.6rem 0.75rem; }
 .call > summary { display: block; }
-.call > summary:hover { background: var(--soft); }
 .call > summary h3 code { display: block; font-weight: 600; }
 .inside { scroll-margin-top: 4.5rem; padding: 0 0.75rem 0.75rem; border-top: 1px solid var(--line); }
 dl { margin: 0.25rem 0; }
 dl div { padding: 0.35rem 0; border-top: 1px solid var(--line); }
-dl div:first-child { border-top: 0; }
 dd { margin: 0; }
 small { color: color-mix(in srgb, CanvasText 78%, Canvas); }
-[hidden] { display: none !important; }
+[hidden], .group:not(:has(.call:not([hidden]))) { display: none !important; }
 body:has(#fetch:checked) .curl, body:not(:has(#fetch:checked)) .fetch { display: none; }
 @media (min-width: 60rem) {
   html { scroll-padding-top: 4.5rem; }
@@ -51,23 +48,24 @@ body:has(#fetch:checked) .curl, body:not(:has(#fetch:checked)) .fetch { display:
 }
 `
 
-/** Searches, and opens the call of the address. The page is complete without it. */
+/**
+ * Searches, and opens the call of the address. The page is complete without it. The end of a longer word does not
+ * count, because its forms begin alike in every language: revoke, revoking, revocation.
+ */
 export const SCRIPT = `'use strict'
 const search = document.querySelector('[type=search]')
-const status = document.querySelector('[role=status]')
 const calls = [...document.querySelectorAll('.call')]
 const texts = calls.map((call) => call.textContent.toLowerCase())
 search.closest('label').hidden = false
 function find() {
   const words = search.value.toLowerCase().split(/\\s+/).filter(Boolean)
+    .map((word) => word.length < 6 ? word : word.slice(0, Math.max(4, word.length - 3)))
   let found = 0
   calls.forEach((call, at) => {
     call.hidden = !words.every((word) => texts[at].includes(word))
     if (!call.hidden) found += 1
   })
-  for (const group of document.querySelectorAll('.group'))
-    group.hidden = !group.querySelector('.call:not([hidden])')
-  status.textContent = words.length ? found + (found === 1 ? ' call' : ' calls') : ''
+  document.querySelector('[role=status]').textContent = words[0] ? found + (found === 1 ? ' call' : ' calls') : ''
 }
 function reveal() {
   const call = document.getElementById(location.hash.slice(1))?.closest('details')
@@ -75,11 +73,6 @@ function reveal() {
 }
 search.addEventListener('input', find)
 addEventListener('hashchange', reveal)
-addEventListener('keydown', (event) => {
-  if (event.key !== '/' || event.target.matches('input') || event.ctrlKey || event.metaKey) return
-  event.preventDefault()
-  search.focus()
-})
 if (search.value) find()
 reveal()
 `

@@ -22,7 +22,7 @@ describe.skipIf(CHROMIUM === undefined)('the page of the calls', () => {
   let gateway: TestGateway
   let browser: Browser
   beforeAll(async () => {
-    gateway = await startGateway({ runtime: 'Node', policy, publicUrl: 'own' })
+    gateway = await startGateway({ runtime: 'Node', policy, publicUrl: 'own', signs: true })
     browser = startChromium()
   })
   afterAll(async () => {
@@ -70,12 +70,26 @@ describe.skipIf(CHROMIUM === undefined)('the page of the calls', () => {
     expect(await page.evaluate('document.querySelector("[role=status]").textContent')).toMatch(
       /^\d+ calls?$/,
     )
+    const isFound = (id: string) =>
+      page.evaluate(`!document.getElementById('${id}').closest('.call').hidden`)
+    for (const form of ['revoked', 'revoking', 'revocations']) {
+      await search(form)
+      expect([form, await isFound('createRevocation')]).toEqual([form, true])
+      expect([form, await isFound('createClient')]).toEqual([form, false])
+    }
     await search('')
     expect(await page.evaluate<number>(SHOWN)).toBe(all)
     const styles = () => page.evaluate(STYLES)
     expect(await styles()).toEqual(['block', 'none'])
     await page.evaluate('document.getElementById("fetch").click()')
     expect(await styles()).toEqual(['none', 'block'])
+    await window.close()
+  })
+
+  test('fits 320 pixels', async () => {
+    const window = await open(['a small phone', 320, 568, 'light'])
+    const found = await window.findFaults(`${gateway.url}/-/docs#createBan`)
+    expect(found).toMatchObject({ axe: [], errors: [], overflow: 0 })
     await window.close()
   })
 
