@@ -5,7 +5,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type CloudflareApi, startCloudflareApi } from '../../harness/cloudflare-api.ts'
 import { startHttpServer, type TestServer } from '../../harness/http-server.ts'
 import { IS_LONG } from '../../harness/long.ts'
-import { createProject, GATEWAY_ONLY, type Project, REDIS_TOKEN } from './project.ts'
+import {
+  createProject,
+  GATEWAY_ONLY,
+  type Project,
+  REDIS_TOKEN,
+  WITHOUT_ORIGIN,
+} from './project.ts'
 
 /** Calls that create a resource which a second run must not create again. */
 const CREATING = /^POST \/(queues|d1\/database|r2\/buckets)$|^POST \/queues\/\w+\/consumers$/
@@ -331,12 +337,13 @@ describe('a failure in the middle', DEPLOYING, () => {
 
   test('two runs at the same time create nothing twice', async () => {
     const other = await startCloudflareApi()
-    const shop = await createProject(other, gateway.url)
-    const outcomes = await Promise.all([shop.deploy(['--yes']), shop.deploy(['--yes'])])
+    const shop = await createProject(other, gateway.url, WITHOUT_ORIGIN)
+    const env = { ORIGIN_URL: 'https://origin.example.com' }
+    const outcomes = await Promise.all([shop.deploy(['--yes'], env), shop.deploy(['--yes'], env)])
     for (const { code, stderr } of outcomes) expect([0, 1], stderr).toContain(code)
     // As after any other failure, which the test above proves in each run.
     if (IS_LONG || !outcomes.some(({ code }) => code === 0)) {
-      const { code, stderr } = await shop.deploy(['--yes'])
+      const { code, stderr } = await shop.deploy(['--yes'], env)
       expect(code, stderr).toBe(0)
     }
     expect(other.queues()).toEqual(['shop-audit', 'shop-audit-dead-letters'])

@@ -74,6 +74,16 @@ export const GATEWAY_ONLY: Readonly<Record<string, string>> = {
   'gateway.js': "export default { fetch: () => new Response('gateway') }",
 }
 
+/** All but the origin: a deployment calls wrangler once less. */
+export const WITHOUT_ORIGIN: Readonly<Record<string, string>> = {
+  'package.json': '{ "name": "shop", "type": "module" }',
+  'wrangler.toml': GATEWAY.replace(/\[\[services\]\]\n.*\n.*\n/, ''),
+  'audit.toml': AUDIT,
+  'gateway.js': "export default { fetch: () => new Response('gateway') }",
+  'audit.js': 'export default { queue() {} }',
+  'migrations/0001_events.sql': 'CREATE TABLE events (id TEXT);',
+}
+
 /** The secrets of a deployment. No output may contain them. */
 export const REDIS_TOKEN = 'the-token-of-redis-8d1f'
 

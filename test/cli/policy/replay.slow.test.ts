@@ -6,14 +6,15 @@ import { expect, test } from 'vitest'
 import { createPredictor, type Grants } from '../../../cli/policy/replay-decide.ts'
 import type { AuditEvent } from '../../../src/audit/event.ts'
 import { policyTester } from '../../../src/testing/index.ts'
+import { usualOrLong } from '../../harness/long.ts'
 import { randomPairs, record } from './recorded-requests.ts'
 
-const CI_REQUESTS = 400
+const CI_REQUESTS = usualOrLong(200, 400)
 const REQUESTS = Number(process.env.REPLAYED_REQUESTS ?? CI_REQUESTS)
 /** No assertion: a bound for the runner. */
 const TIMEOUT_MS = 60_000 + REQUESTS * 60
 const SEED = Number(process.env.REPLAYED_SEED ?? 18)
-const PROPERTY_REQUESTS = Math.ceil(REQUESTS / 4)
+const PROPERTY_REQUESTS = Math.max(100, Math.ceil(REQUESTS / 4))
 
 const DECIDED_AGAIN =
   /^(?:not_found|method_not_allowed|missing_token|permission_missing:|ambiguous_path:)/
