@@ -14,7 +14,7 @@ import type { Runtime } from '../../gateway/runtime.ts'
 import { createInFlightCount, type InFlightCount } from '../../isolate/in-flight.ts'
 import { policyGauges } from '../../observability/metrics/policy-version.ts'
 import { type Policy, requirePolicy } from '../../policy/policy.ts'
-import type { Mistake } from '../../problems/mistake.ts'
+import { type Mistake, mistakeAt } from '../../problems/mistake.ts'
 import { createBackgroundWork } from './background-work.ts'
 import { followCertificate, readCertificate } from './certificate.ts'
 import { createFurtherListeners } from './further-listeners.ts'
@@ -25,6 +25,7 @@ import { masterMetrics } from './redis-gauges.ts'
 import { repeatTasks } from './repeated-tasks.ts'
 import { createListeners } from './request-listener.ts'
 import { nodeRuntime, type Variables } from './runtime.ts'
+import { parseRedisUrl } from './schemas/redis-url.ts'
 import { serverSettings } from './schemas/server-environment.ts'
 
 export interface ServeOptions {
@@ -282,6 +283,7 @@ function composed({
   const withMasters = masterMetrics(runtime)
   /** `by`: who or what asked for a policy that replaces the first one. */
   function composedOf(policy: Policy, digest: string | undefined, by?: string): Composed {
+    requireExactLimits(policy, variables)
     const loadedSeconds = Math.floor(Date.now() / 1_000)
     const version = digest === undefined ? undefined : { digest, loadedSeconds }
     const gauges = withMasters(policyGauges(version))
@@ -306,6 +308,19 @@ function composed({
     throw new Misconfigured('The environment', mistakes)
   warnWithoutIssuer(first.services, policy)
   return { composedOf, first, runtime, settings, certificate }
+}
+
+/** If one lane refuses a request, others give back what they have counted for it. Only exact limits can do that. */
+function requireExactLimits({ limits }: Policy, { REDIS_URL }: Variables): void {
+  if (REDIS_URL === undefined || parseRedisUrl(REDIS_URL)?.lanes === undefined) return
+  const others = [...limits].filter(([, { engine }]) => typeof engine === 'object')
+  if (others.length === 0) return
+  const text =
+    'upstash() does not count over the lanes of a Redis Cluster; remove `engine`, so that the limit is exact'
+  throw new Misconfigured(
+    'The policy',
+    others.map(([name]) => mistakeAt('unsupported', ['limits', name, 'engine'], text)),
+  )
 }
 
 /** Without an issuer, every token is refused. That is valid: API keys and opaque tokens may come from another gateway. */

@@ -1,5 +1,8 @@
 /** The settings of a master while it is used, with a clock of the test. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { upstash } from '../../../src/features/upstash/index.ts'
+import { definePolicy } from '../../../src/index.ts'
+import { check } from '../../../src/runtimes/node/index.ts'
 import type { ClusterNode } from '../../../src/runtimes/node/redis/cluster/router.ts'
 import {
   createClusterChecks,
@@ -70,4 +73,18 @@ test('a finding about a master that is used ends after its correction', async ()
   await expect.poll(findings).toEqual([])
   expect(node.isBelieved()).toBe(true)
   node.close()
+})
+
+test('a limit with upstash() is refused on a cluster, with what to do, and accepted on one server', async () => {
+  const limit = { limit: 9, windowSeconds: 60, by: 'address', onUnavailable: 'deny' } as const
+  const policy = definePolicy({
+    roles: {},
+    limits: { many: { ...limit, engine: upstash() }, exact: limit },
+    routes: [{ method: 'GET', path: '/open', anonymous: true, limits: ['many', 'exact'] }],
+  })
+  const env = { PUBLIC_URL: 'https://gateway.test', ORIGIN_URL: 'https://origin.test' }
+  const checked = (REDIS_URL: string) => check({ policy, env: { ...env, REDIS_URL } })
+  const refused = expect(checked('redis+cluster://127.0.0.1:1/?lanes=4')).rejects
+  await refused.toThrow(/limits\.many\.engine: upstash\(\) .* remove `engine`/)
+  await expect(checked(redis.redisUrl)).resolves.toBeUndefined()
 })
