@@ -69,7 +69,9 @@ export function callOf(args: readonly unknown[]): Call {
       return isObject(params) ? { ...params } : {}
     },
     replaceRequest(admitted) {
-      if (outer !== event) Reflect.set(event, 'request', admitted)
+      // A hook of SvelteKit, or a middleware of Astro with `next`.
+      const isHook = outer !== event || typeof second === 'function'
+      if (isHook && !isRequest(first)) Reflect.set(event, 'request', admitted)
     },
     address: () => event.getClientAddress?.(),
   }

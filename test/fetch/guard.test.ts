@@ -174,6 +174,21 @@ test('the body of a proxied request, as of Next, is checked, limited and read', 
   expect(seen).toEqual([{ text: 'a' }, { text: 'a' }])
 })
 
+test('the context of a middleware of Astro has a request whose body can be read, and is limited', async () => {
+  const context = { request: new Request('http://localhost/a'), params: {} }
+  const endpoint = async () => Response.json(await context.request.json())
+  const onRequest = guardOf(KNOWN)
+    .require('notes:write')
+    .maxBodyBytes(20)
+    .handle((_, { args }) => (args as readonly [unknown, () => Promise<Response>])[1]())
+  const send = (text: string) => {
+    context.request = requestOf(json(JSON.stringify(text), headers))
+    return onRequest(context, endpoint)
+  }
+  expect(await (await send('a')).json()).toBe('a')
+  expect((await send('a'.repeat(30))).status).toBe(413)
+})
+
 test('the event of a hook has a request whose body can be read, and is limited', async () => {
   const handle = guardOf(KNOWN)
     .authenticated()
