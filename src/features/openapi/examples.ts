@@ -76,3 +76,10 @@ function credentialHeader(scheme: SecurityScheme | undefined): readonly string[]
     ? ["Authorization: 'Basic ' + btoa(CLIENT_ID + ':' + CLIENT_SECRET)"]
     : ["Authorization: 'Bearer ' + TOKEN"]
 }
+
+/** Returns the commands that define the names in the examples, with a client of the gateway's token endpoint. */
+export const tokenExample = (publicUrl: string): string =>
+  `PORTCULLIS_URL=${publicUrl}
+TOKEN=$(curl "$PORTCULLIS_URL/oauth/token" \\
+  -u "$CLIENT_ID:$CLIENT_SECRET" \\
+  -d 'grant_type=client_credentials' | cut -d '"' -f 4)`

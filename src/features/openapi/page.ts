@@ -3,7 +3,7 @@
  * from other hosts.
  */
 import type { DocumentedResponse, OpenApiDocument } from './document.ts'
-import { type ExampleCall, formatCurl, formatFetch } from './examples.ts'
+import { type ExampleCall, formatCurl, formatFetch, tokenExample } from './examples.ts'
 import { definitions, escaped, prose } from './markup.ts'
 import { SCRIPT, STYLE } from './page-assets.ts'
 import { describeValue, membersList } from './schema-words.ts'
@@ -23,7 +23,7 @@ export async function createDocsPage(
 ): Promise<DocsPage> {
   const [style, script] = await Promise.all([digestOf(STYLE), digestOf(SCRIPT)])
   return {
-    html: docsPage(document, script),
+    html: docsPage(document, script, publicUrl),
     headers: {
       // The script has its path, because other scripts of this origin may be those of an application behind the gateway.
       // The digest permits it also at an address that is not the public one. No part comes from the request: caches keep the page.
@@ -41,7 +41,7 @@ async function digestOf(text: string): Promise<string> {
   return `sha256-${btoa(String.fromCharCode(...new Uint8Array(digest)))}`
 }
 
-function docsPage(document: OpenApiDocument, script: string): string {
+function docsPage(document: OpenApiDocument, script: string, publicUrl: string): string {
   const { info, paths, tags } = document
   const calls: ExampleCall[] = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ document, path, method, operation })),
@@ -71,7 +71,7 @@ function docsPage(document: OpenApiDocument, script: string): string {
     '<label><input type="radio" name="examples" id="fetch">fetch</label></fieldset>',
     '<span role="status"></span></div>',
     `<div class="columns"><nav aria-label="Sections"><ul>${links.join('')}</ul></nav>`,
-    `<main>${sections.join('\n')}${refusalsPart(document)}</main></div>`,
+    `<main><section><h2>Get a token</h2><pre tabindex="0"><code>${escaped(tokenExample(publicUrl))}</code></pre></section>${sections.join('\n')}${refusalsPart(document)}</main></div>`,
     '</body></html>\n',
   ].join('\n')
 }

@@ -86,10 +86,15 @@ describe.skipIf(CHROMIUM === undefined)('the page of the calls', () => {
     await window.close()
   })
 
-  test('fits 320 pixels', async () => {
+  test('says how to get the token of its examples, and fits 320 pixels', async () => {
     const window = await open(['a small phone', 320, 568, 'light'])
     const found = await window.findFaults(`${gateway.url}/-/docs#createBan`)
     expect(found).toMatchObject({ axe: [], errors: [], overflow: 0 })
+    const text = await window.page.evaluate<string>(
+      'document.querySelector("main pre").textContent',
+    )
+    expect(text).toContain(`PORTCULLIS_URL=${gateway.url}\n`)
+    expect(text).toContain('TOKEN=$(curl "$PORTCULLIS_URL/oauth/token"')
     await window.close()
   })
 
