@@ -30,5 +30,6 @@ export function createAddressList(list: readonly string[]): (address: string) =>
 function readRange(text: string): AddressRange {
   const range = parseRange(text)
   if (range === undefined) throw new TypeError(`${text}: must be an address or a CIDR range`)
-  return text.includes(':') ? { ...range, bits: Math.min(range.bits, IPV6_GROUP_BITS) } : range
+  const isIpv6 = range.groups.length > 2
+  return isIpv6 ? { ...range, bits: Math.min(range.bits, IPV6_GROUP_BITS) } : range
 }

@@ -17,6 +17,8 @@ const MAX_IPV6_LENGTH = 45
 const IPV6_GROUPS = 8
 const BITS_PER_GROUP = 16
 const BITS_PER_BYTE = 8
+/** Prefix of the IPv4-mapped addresses. */
+const MAPPED_BITS = 96
 const PREFIX = /^\d{1,3}$/
 /** `::ffff:0:0/96` (RFC 4291 section 2.5.5.2) and `64:ff9b::/96` (RFC 6052 section 2.1). */
 const IPV4_PREFIXES = /^(?:0,0,0,0,0,65535|100,65435,0,0,0,0),/
@@ -29,15 +31,22 @@ export function parseAddress(text: string): AddressGroups | undefined {
   return isIpv4(text) ? groupsOfIpv4(text) : parseIpv6(text)
 }
 
-/** Returns an address with its prefix; without a slash, the prefix is the whole address. */
+/**
+ * Returns an address with its prefix; without a slash, the prefix is the whole address. A range of IPv4-mapped
+ * addresses is that of IPv4, as the gateway reads such addresses. One that has other addresses as well is none.
+ */
 export function parseRange(text: string): AddressRange | undefined {
   const [base = '', prefix, ...more] = text.split('/')
   const groups = parseAddress(base)
   if (groups === undefined || more.length > 0) return undefined
   const most = groups.length * BITS_PER_GROUP
-  if (prefix === undefined) return { groups, bits: most }
-  const bits = PREFIX.test(prefix) ? Number(prefix) : most + 1
-  return bits > most ? undefined : { groups, bits }
+  const given = PREFIX.test(prefix ?? '') ? Number(prefix) : most + 1
+  const bits = prefix === undefined ? most : given
+  if (bits > most) return undefined
+  // A range of a NAT64 stays one of IPv6: all of it would be every IPv4 address.
+  const isMapped = groups[5] === 0xffff && embeddedIpv4(groups) !== undefined
+  if (!isMapped) return { groups, bits }
+  return bits < MAPPED_BITS ? undefined : { groups: groups.slice(-2), bits: bits - MAPPED_BITS }
 }
 
 /**

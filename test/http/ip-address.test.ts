@@ -1,6 +1,9 @@
 import ipaddr from 'ipaddr.js'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import * as z from 'zod/mini'
+import { createAddressList } from '../../src/http/address-list.ts'
 import { embeddedIpv4, isInRange, parseAddress, parseRange } from '../../src/http/ip-address.ts'
+import { type Network, networks } from '../../src/runtimes/node/schemas/trusted-proxies.ts'
 
 /** Repeats the same texts in each run. */
 function createRandom(seed: number): (below: number) => number {
@@ -75,6 +78,7 @@ test('an address is in the same ranges as in another parser, for each length of 
   const ipv4 = () => Array.from({ length: 4 }, () => pick(['0', '1', '128', '255'])).join('.')
   for (let count = 0; count < 2_000; count++) {
     const [one, other] = [pick([ipv4, ipv6])(), pick([ipv4, ipv6])()]
+    if (embeddedIpv4(parseAddress(one) ?? []) !== undefined) continue
     const range = `${one}/${random(one.includes(':') ? 129 : 33)}`
     const [known, parsed, address] = [ipaddr.parse(other), parseRange(range), parseAddress(other)]
     if (parsed === undefined || address === undefined) throw new Error(`${range} or ${other}`)
@@ -96,6 +100,43 @@ test.each([
   '/8',
 ])('%j is no range', (text) => {
   expect(parseRange(text)).toBeUndefined()
+})
+
+/** Every place that accepts ranges, with a function that reports whether one of them has an address. */
+const PLACES = {
+  'a list of the policy, such as `abuse.exempt`': (range: string, address: string) =>
+    createAddressList([range])(address),
+  TRUSTED_PROXIES: (range: string, address: string) => {
+    const known = ipaddr.process(address)
+    const isIn = ([base, bits]: Network) => base.kind() === known.kind() && known.match(base, bits)
+    return z.parse(networks, range).some(isIn)
+  },
+}
+
+describe.each(Object.entries(PLACES))('an IPv4-mapped range in %s', (_, includes) => {
+  test.each([
+    ['::ffff:10.0.0.0/104', '10.255.0.1', '11.0.0.1'],
+    ['::ffff:a00:0/104', '10.1.2.3', '9.255.255.255'],
+    ['::ffff:192.0.2.7', '192.0.2.7', '192.0.2.8'],
+    ['::ffff:192.0.2.7/128', '192.0.2.7', '192.0.2.6'],
+    ['::ffff:0.0.0.0/96', '203.0.113.9', '2001:db8::1'],
+  ])('%s is the range of IPv4', (range, inside, outside) => {
+    expect([includes(range, inside), includes(range, outside)]).toEqual([true, false])
+  })
+
+  test.each(['::ffff:10.0.0.0/95', '::ffff:10.0.0.0/8', '::ffff:0:0/0'])(
+    '%s is a mistake: no address has such a prefix',
+    (range) => {
+      expect(() => includes(range, '10.0.0.1')).toThrow(range)
+    },
+  )
+
+  test('is no other range of IPv6', () => {
+    expect(includes('64:ff9b::/96', '203.0.113.9')).toBe(false)
+    expect(includes('::/0', '2001:db8::1')).toBe(true)
+    expect(includes('2001:db8::/32', '2001:db8:1::2')).toBe(true)
+    expect(includes('2001:db8::/32', '10.0.0.1')).toBe(false)
+  })
 })
 
 test('only an IPv4-mapped address and that of a NAT64 have an IPv4 address inside', () => {

@@ -6,6 +6,8 @@ export type Address = ipaddr.IPv4 | ipaddr.IPv6
 /** An address and the number of bits that its network shares. */
 export type Network = readonly [Address, number]
 
+/** Prefix of the IPv4-mapped addresses. */
+const MAPPED_BITS = 96
 /** An address with a port: `192.0.2.1:443` or `[2001:db8::1]:443`. */
 const WITH_PORT = /^(?:\[([^\]]+)\](?::\d+)?|([\d.]+):\d+)$/
 
@@ -30,7 +32,12 @@ export const networks = z.pipe(
 )
 
 function parseNetwork(text: string): Network | undefined {
-  if (ipaddr.isValidCIDR(text)) return ipaddr.parseCIDR(text)
+  if (ipaddr.isValidCIDR(text)) {
+    const [base, bits] = ipaddr.parseCIDR(text)
+    if (!(base instanceof ipaddr.IPv6) || !base.isIPv4MappedAddress()) return [base, bits]
+    // Addresses are compared as IPv4. A range that has other addresses as well is a mistake.
+    return bits < MAPPED_BITS ? undefined : [base.toIPv4Address(), bits - MAPPED_BITS]
+  }
   const address = addressIn(text)
   return address && [address, address.kind() === 'ipv4' ? 32 : 128]
 }
