@@ -8,9 +8,11 @@ const PREPARATION: ReadonlySet<string> = new Set([
   '/.well-known/oauth-authorization-server',
 ])
 
-export type CommandEvent = Pick<AuditEvent, 'id' | 'traceId' | 'route' | 'decision'> & {
+export type CommandEvent = Pick<
+  AuditEvent,
+  'id' | 'traceId' | 'route' | 'decision' | 'address' | 'observed' | 'change'
+> & {
   readonly actor: Pick<AuditEvent['actor'], 'issuer' | 'subject' | 'client'>
-  readonly change?: AuditEvent['change'] | undefined
 }
 
 export interface CommandGroup<Event> {
@@ -20,9 +22,10 @@ export interface CommandGroup<Event> {
 }
 
 /**
- * Leaves out the events that are only a part of a listed command: the requests of one trace by the same caller. The command line
- * sends one trace id with all requests of a command. A caller can choose a trace id, so a change, a refusal and a failure are
- * always listed, and so are the calls of another caller. An event that stays has the number of those left out.
+ * Leaves out the events that are only a part of a listed command: the requests of one trace by the same caller and address. The
+ * command line sends one trace id with all requests of a command. A caller can choose a trace id, so a change, a refusal, a failure,
+ * and a call that observed rules would refuse are always listed. So are the calls of another caller, or from another address: a
+ * stolen token does not hide behind a command of its operator. Each listed event has the number of those that it replaces.
  */
 export function groupCommands<Event extends CommandEvent>(
   events: readonly Event[],
@@ -36,7 +39,7 @@ export function groupCommands<Event extends CommandEvent>(
   }
   const ofTrace = new Map<string, Event>()
   for (const event of shownBy.values())
-    ofTrace.set(traceKey(event), event).set(`${event.traceId} null`, event)
+    ofTrace.set(traceKey(event), event).set(traceKey(event, null), event)
   const others = new Map<Event, number>()
   const listed = events.filter((event) => {
     const key = callKey(event)
@@ -51,12 +54,14 @@ export function groupCommands<Event extends CommandEvent>(
 
 /** Identifies the command of an operators' call. Undefined: the event is none. */
 function callKey(event: CommandEvent): string | undefined {
-  const { traceId, route, actor } = event
+  const { traceId, route, actor, address } = event
   if (!traceId || /^0*$/.test(traceId) || !route?.startsWith(`${ADMIN}/`)) return undefined
-  return JSON.stringify([traceId, actor.issuer, actor.subject, actor.client])
+  return JSON.stringify([traceId, address, actor.issuer, actor.subject, actor.client])
 }
 
 /** The client of a token, or null for the metadata, which is read without a credential. */
-const traceKey = ({ traceId, actor }: CommandEvent) => `${traceId} ${actor.client}`
+const traceKey = ({ traceId, address, actor }: CommandEvent, client = actor.client) =>
+  JSON.stringify([traceId, address, client])
 
-const isKept = ({ decision, change }: CommandEvent) => decision !== 'allow' || change !== undefined
+const isKept = ({ decision, change, observed }: CommandEvent) =>
+  decision !== 'allow' || change !== undefined || observed !== undefined

@@ -17,6 +17,7 @@ const HEADING =
 interface Event {
   readonly id: string
   readonly requestId: string
+  readonly address: string
   readonly traceId: string
   readonly decision: 'allow'
   readonly reason: string

@@ -119,7 +119,7 @@ describe('the events of a command on a terminal', () => {
   let ids = 0
   const eventOf = (route: string, more: object = {}) => ({
     ...{ id: `e${ids++}`, time: '2026-11-27T14:32:55.490Z', status: 200, decision: 'allow' },
-    ...{ reason: 'ok', method: 'GET', route, traceId, actor, ...more },
+    ...{ reason: 'ok', method: 'GET', route, traceId, actor, address: '192.0.2.1', ...more },
   })
   const metadata = eventOf('/.well-known/oauth-authorization-server', {
     actor: { issuer: null, subject: null, client: null },
@@ -149,6 +149,8 @@ describe('the events of a command on a terminal', () => {
     ['a refusal', { decision: 'deny' }],
     ['a failure', { decision: 'error' }],
     ['a call of somebody else', { actor: { ...actor, subject: 'mallory', client: 'm' } }],
+    ['a call from another address', { address: '198.51.100.7' }],
+    ['a call that a rule in observe mode would refuse', { observed: ['limited:standard'] }],
     ['a call with another trace', { traceId: 'b'.repeat(32) }],
     ['a call without a trace', { traceId: '0'.repeat(32) }],
     ['an erased event', { traceId: '' }],
@@ -160,5 +162,9 @@ describe('the events of a command on a terminal', () => {
   test('do not hide a token that another client got in the same trace', () => {
     const other = eventOf('/oauth/token', { actor: { ...actor, client: 'mallory' } })
     expect(rowsOf(changed, other)).toHaveLength(2)
+  })
+
+  test('do not hide a token that the same client got at another address', () => {
+    expect(rowsOf(changed, eventOf('/oauth/token', { address: '198.51.100.7' }))).toHaveLength(2)
   })
 })
