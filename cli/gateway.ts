@@ -65,7 +65,8 @@ interface TokenAnswer {
 }
 
 /**
- * Creates the client. All its requests are in one trace, by which lists of the audit trail group them. Sends no request before the first call. `signal` aborts calls in progress.
+ * Creates the client. All its requests are in one trace, and lists of the audit trail group them by it. Sends no request before
+ * the first call. `signal` aborts calls in progress.
  */
 export function createGateway(connection: Connection, signal?: AbortSignal): Gateway {
   const requestIds = new Set<string>()

@@ -2,7 +2,7 @@
 import type { AuditEvent } from './event.ts'
 
 const ADMIN = '/-/admin'
-/** What a command needs before its calls. */
+/** Routes that a command requests before its calls. */
 const PREPARATION: ReadonlySet<string> = new Set([
   '/oauth/token',
   '/.well-known/oauth-authorization-server',
@@ -52,7 +52,7 @@ export function groupCommands<Event extends CommandEvent>(
   return listed.map((event) => ({ event, others: others.get(event) ?? 0 }))
 }
 
-/** Identifies the command of an operators' call. Undefined: the event is none. */
+/** Identifies the command of an operator's call. Undefined: the event is not such a call. */
 function callKey(event: CommandEvent): string | undefined {
   const { traceId, route, actor, address } = event
   if (!traceId || /^0*$/.test(traceId) || !route?.startsWith(`${ADMIN}/`)) return undefined

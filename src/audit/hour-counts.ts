@@ -147,7 +147,7 @@ function placeOf(
   return kinds.length - 1
 }
 
-/** Returns a text that no other kind has: of a decision and a status, and then of what callers can choose. */
+/** Returns the unique name of a kind. The reason and the route are last, because callers can choose them. */
 const nameOf = ([decision, reason, route, status]: Kind): string =>
   `${decision} ${status} ${reason.length} ${reason}${route === null ? '' : `:${route}`}`
 

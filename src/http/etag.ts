@@ -3,7 +3,7 @@ import type { MiddlewareHandler } from 'hono'
 import { base64url } from 'jose'
 import { replaceResponse } from './replaced-response.ts'
 
-/** What a 304 has of the headers of the document (RFC 9110 section 15.4.5). */
+/** Headers of the document that a 304 repeats (RFC 9110 section 15.4.5). */
 const HEADERS_OF_304 = ['Cache-Control', 'Content-Location', 'Date', 'Expires', 'Vary']
 
 /**

@@ -33,7 +33,7 @@ export function parseAddress(text: string): AddressGroups | undefined {
 
 /**
  * Returns an address with its prefix; without a slash, the prefix is the whole address. A range of IPv4-mapped
- * addresses is that of IPv4, as the gateway reads such addresses. One that has other addresses as well is none.
+ * addresses is a range of IPv4, as the gateway reads such addresses. Returns undefined if it also contains others.
  */
 export function parseRange(text: string): AddressRange | undefined {
   const [base = '', prefix, ...more] = text.split('/')

@@ -87,7 +87,7 @@ export function createOwners<Item extends Owner>({
       const done = await write(factsOf(record), (control) =>
         list.run(REMOVE_OWNER_SCRIPT, keys, values, control),
       )
-      // 0: it is gone, perhaps by the first sending of this call, whose reply was lost.
+      // 0: the record no longer exists. The first attempt of this call may have removed it, and its reply was lost.
       if (readCount(done, 1) === 1) await list.forget(id)
       return true
     },

@@ -107,7 +107,7 @@ export function createRecordList<Schema extends z.core.$ZodType>({
      */
     keptSeconds,
 
-    /** Deletes a record that was kept. The removal is complete, so a failure is none: the record ends by itself. */
+    /** Deletes a record that was kept. The removal is complete, so a failure is ignored: the record expires by itself. */
     async forget(id: string): Promise<void> {
       if (keptSeconds === 0) return
       const commands = [

@@ -1,4 +1,4 @@
-// The file in which `@upstash/redis` 1.39 has its HTTP client. Another version has another name for it.
+// The file in which `@upstash/redis` 1.39 has its HTTP client. Its name changes with the version.
 export {
   error_exports as errors,
   HttpClient,

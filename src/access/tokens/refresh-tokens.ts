@@ -33,7 +33,7 @@ export interface UseOptions {
 
 export interface FoundSession {
   readonly session: Session
-  /** Whether the token is the current one, or the previous one in its grace period. False: or the session has ended. */
+  /** Whether the token is the current one, or the previous one in its grace period. Also false if the session has ended. */
   readonly live: boolean
 }
 

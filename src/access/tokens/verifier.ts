@@ -231,8 +231,8 @@ export interface Verified {
 }
 
 /**
- * Creates an LRU from token to principal, bounded by its heap size. An entry is of the exact text of
- * the token: the grammar allows one spelling of a token, and any other text is verified by itself.
+ * Creates an LRU from token to principal, bounded by its heap size. An entry matches only the exact text of
+ * its token: the grammar allows one spelling of a token, and any other text is verified by itself.
  * An entry lives until the token expires, at most 5 minutes, and only while its key set, if it has
  * one, still contains its key. New entries displace those that were not used for a minute.
  *
@@ -255,7 +255,7 @@ export function createTokenCache(
     get(token: string, nowMs: number): Principal | undefined {
       const name = nameOf(token)
       const entry = entries.get(name)
-      // Another token with the same end is not this one.
+      // Another token can have the same end.
       if (entry === undefined || entry.token !== token) return undefined
       if (nowMs < entry.untilMs && hasCurrentKey(entry)) {
         entry.usedMs = nowMs
@@ -274,7 +274,7 @@ export function createTokenCache(
 
 /** What every JWT begins with: `{"` in base64url. */
 const JWT_BEGIN = 'eyJ'
-/** The end of a signature, of 258 bits. */
+/** The number of characters of the end of a signature: 258 bits. */
 const NAME_CHARACTERS = 43
 
 /**

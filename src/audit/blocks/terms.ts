@@ -76,7 +76,7 @@ export function filterOf(events: readonly AuditEvent[]): Uint8Array {
   return filter
 }
 
-/** Returns what {@link eachProbe} passes on. */
+/** Returns the probes of a term; see {@link eachProbe}. */
 export function probesOf(text: string): readonly number[] {
   const probes: number[] = []
   eachProbe(text, (probe) => probes.push(probe))

@@ -114,7 +114,7 @@ export function createProviderSessions({
         })
       if (providerSubject !== undefined)
         await endSessionsOf({ issuer, providerSubject }, providerSession)
-      // Last: the provider sends a token again whose call was lost or has failed.
+      // Record the use last: the provider sends the token again if its call was lost or has failed.
       await store.useLogoutToken(hash, seconds)
     },
   }

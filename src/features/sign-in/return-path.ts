@@ -43,7 +43,7 @@ export const HOME_PATH = '/'
 
 /** Long enough for an authorization request. Longer ones are stored (RFC 9126). */
 const MAX_RETURN_PATH_CHARACTERS = 4_096
-/** A longer list names no language. */
+/** A longer list is ignored. */
 const MAX_UI_LOCALES_CHARACTERS = 512
 const MAX_LOCALES = 20
 const LOCALE = /^[a-z]{1,8}(?:-[a-z0-9]{1,8}){0,8}$/i
@@ -53,8 +53,8 @@ const VISIBLE_ASCII = /^[\x21-\x7e]*$/
 const BASE = 'https://gateway.invalid'
 
 /**
- * Returns the first 20 language tags of `ui_locales` (OpenID Connect Core section 3.1.2.1). Undefined: none is one. A
- * client may send any text, and an unknown language is no error.
+ * Returns the language tags among the first 20 words of `ui_locales` (OpenID Connect Core section 3.1.2.1). Returns undefined
+ * if there is none, or if the text is longer than 512 characters. Does not throw: an unknown language is not an error.
  */
 export function localesIn(text: string | undefined): string | undefined {
   if (text === undefined || text.length > MAX_UI_LOCALES_CHARACTERS) return undefined
@@ -86,7 +86,7 @@ export interface SignInDemand {
 /**
  * Reports whether a text is the path, query and fragment of a page of this host, which every browser reads as
  * such: it begins with one slash, has no backslash, space or control character, and its path has one reading
- * (see `ambiguity`). Only an app can know the fragment: no request contains it. The gateway's own pages of the
+ * (see `ambiguity`). Browsers do not send the fragment: only the app reads it. The gateway's own pages of the
  * login do not count, because a login that ends there has no effect or a wrong one.
  */
 export function isReturnPath(text: string): boolean {

@@ -67,7 +67,7 @@ export function createOwnerList<Schema extends $ZodType<Owner>>(options: OwnerLi
       if (record === undefined) return false
       const args = [id, Math.floor(now() / 1000), keptSeconds]
       const removed = readCount(await change(record, REMOVE_OWNER_SCRIPT, args), 1)
-      // 0: it is gone, perhaps by the first sending of this call, whose reply was lost.
+      // 0: the fact no longer exists. The first attempt of this call may have removed it, and its reply was lost.
       if (removed === 1) await forget(id)
       return true
     },

@@ -57,10 +57,10 @@ export const textsOf =
     }
   }
 
-/** Whether English texts of a page need no mark of their language. */
+/** Reports whether the language of a page is English, so that its English texts need no mark. */
 export const isEnglish = ({ tag }: PageLanguage): boolean => /^en(?:-|$)/i.test(tag)
 
-/** What marked texts contain. A title of a document has no markup. */
+/** The plain text of each marked text, because the title of a document has no markup. */
 const unmarked = new WeakMap<object, string>()
 
 /** Marks a part of a page in another language (WCAG 2.2, 3.1.2), with the direction of its script. */
@@ -71,7 +71,7 @@ function inEnglish({ direction }: PageLanguage, text: string): PageContent {
   return marked
 }
 
-/** Returns a text for a place without markup. `isEnglish`: it is, on a page that is not. */
+/** Returns a text for a place without markup. `isEnglish`: the text is English, and the page is in another language. */
 export function withoutMark(text: PageContent) {
   const marked = typeof text === 'object' ? unmarked.get(text) : undefined
   return { text: marked ?? text, isEnglish: marked !== undefined }
