@@ -1,6 +1,8 @@
 /** Events that a transmitter pushes: what they do, and what they cannot do. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createBanList } from '../../../src/access/abuse/redis/bans.ts'
+import { Unavailable } from '../../../src/errors.ts'
+import type { RedisConnection } from '../../../src/redis/connection.ts'
 import { PUBLIC_URL } from '../../harness/gateway.ts'
 import { createKey, ISSUER, REMOTE_ISSUER } from '../../harness/issuer.ts'
 import { CAEP, EVENT_AUDIENCE, RISC, SSF, signEvent, userOf } from './transmitter.ts'
@@ -47,6 +49,33 @@ describe('an event', () => {
     expect((await gateway.read(other)).status).toBe(200)
     const sameName = await world.token({ iss: REMOTE_ISSUER, sub: 'alice' }, world.remoteKey)
     expect((await gateway.read(sameName)).status).toBe(200)
+  })
+
+  test('about a disabled account bans it again after an operator ended the ban incompletely', async () => {
+    const fresh = async () => world.token({ sub: 'alice', iat: Math.floor(Date.now() / 1000) + 3 })
+    const disable = async () =>
+      gateway.push(await world.event(`${RISC}account-disabled`, userOf('alice')))
+    await disable()
+    const [ban] = (await bans().list({ limit: 10 })).items
+    // The replicas do not acknowledge the end. So the record is kept, for a repeated call.
+    const { keys, send } = world.connection
+    const withoutReplicas: RedisConnection = {
+      keys,
+      replicasAcked: 1,
+      async send(commands, { acknowledgedBy, ...options } = {}) {
+        const replies = await send(commands, options)
+        if (acknowledgedBy !== undefined) throw new Unavailable('redis', 'timeout')
+        return replies
+      },
+    }
+    const ended = createBanList(withoutReplicas, Date.now).remove(ban?.id ?? '')
+    await expect(ended).rejects.toThrow(Unavailable)
+    expect((await disable()).status).toBe(202)
+    const banned = await world.isolate().read(await fresh())
+    expect([banned.status, await codeOf(banned)]).toEqual([403, 'banned'])
+    const enabled = await gateway.push(await world.event(`${RISC}account-enabled`, userOf('alice')))
+    expect(enabled.status).toBe(202)
+    expect((await world.isolate().read(await fresh())).status).toBe(200)
   })
 
   test('about a disabled account refuses new tokens as well, until the account is enabled', async () => {

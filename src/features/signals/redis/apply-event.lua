@@ -57,7 +57,10 @@ local EFFECTS = {
     local present = redis.call('HGET', account, 'ban')
     redis.call('HSET', account, 'at', at)
     redis.call('EXPIRE', account, till - now)
-    if not present or redis.call('EXISTS', prefix .. present) == 0 then
+    -- An operator may have ended the ban, although its record is kept: see `keep-record.lua`.
+    local in_force = present and redis.call('EXISTS', prefix .. present) == 1
+      and redis.call('HEXISTS', keys[6], present) == 1
+    if not in_force then
       redis.call('HSET', account, 'ban', id)
       add_owner(keys, id, record, tonumber(till), tonumber(till), now, 0)
     end
