@@ -22,6 +22,9 @@ const MAPPED_BITS = 96
 const PREFIX = /^\d{1,3}$/
 /** `::ffff:0:0/96` (RFC 4291 section 2.5.5.2) and `64:ff9b::/96` (RFC 6052 section 2.1). */
 const IPV4_PREFIXES = /^(?:0,0,0,0,0,65535|100,65435,0,0,0,0),/
+/** IPv4 of private networks and of the machine itself. No NAT64 has such a client (RFC 6052 section 3.1). */
+const LOCAL_IPV4 =
+  /^(?:0|10|127|169\.254|192\.168|172\.(?:1[6-9]|2\d|3[01])|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7]))\./
 
 /** Reports whether the text is an IPv4 address in dotted decimal. */
 export const isIpv4 = (text: string): boolean => IPV4.test(text)
@@ -33,7 +36,8 @@ export function parseAddress(text: string): AddressGroups | undefined {
 
 /**
  * Returns an address with its prefix; without a slash, the prefix is the whole address. A range of IPv4-mapped
- * addresses is a range of IPv4, as the gateway reads such addresses. Returns undefined if it also contains others.
+ * addresses is a range of IPv4, as the gateway reads such addresses. Returns undefined if it also contains others, and
+ * for a range of a NAT64, whose clients are read as IPv4.
  */
 export function parseRange(text: string): AddressRange | undefined {
   const [base = '', prefix, ...more] = text.split('/')
@@ -43,20 +47,22 @@ export function parseRange(text: string): AddressRange | undefined {
   const given = PREFIX.test(prefix ?? '') ? Number(prefix) : most + 1
   const bits = prefix === undefined ? most : given
   if (bits > most) return undefined
-  // A range of a NAT64 stays one of IPv6: all of it would be every IPv4 address.
-  const isMapped = groups[5] === 0xffff && embeddedIpv4(groups) !== undefined
-  if (!isMapped) return { groups, bits }
-  return bits < MAPPED_BITS ? undefined : { groups: groups.slice(-2), bits: bits - MAPPED_BITS }
+  if (!IPV4_PREFIXES.test(groups.join())) return { groups, bits }
+  const isMapped = groups[5] === 0xffff
+  return !isMapped || bits < MAPPED_BITS
+    ? undefined
+    : { groups: groups.slice(-2), bits: bits - MAPPED_BITS }
 }
 
 /**
  * Returns the address inside of an IPv4-mapped IPv6 address (`::ffff:203.0.113.7`), or inside of one that a NAT64
- * writes for an IPv4 client (`64:ff9b::203.0.113.7`), as text.
+ * writes for an IPv4 client (`64:ff9b::203.0.113.7`), as text. Undefined behind a NAT64 for an address that no client has.
  */
 export function embeddedIpv4(groups: AddressGroups): string | undefined {
   if (!IPV4_PREFIXES.test(groups.join())) return undefined
   const last = groups.slice(-2)
-  return last.flatMap((group) => [group >> BITS_PER_BYTE, group & 0xff]).join('.')
+  const text = last.flatMap((group) => [group >> BITS_PER_BYTE, group & 0xff]).join('.')
+  return groups[0] !== 0 && LOCAL_IPV4.test(text) ? undefined : text
 }
 
 /** Reports whether an address is in a range. An IPv4 address is in no range of IPv6. */

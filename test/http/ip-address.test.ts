@@ -132,12 +132,16 @@ describe.each(Object.entries(PLACES))('an IPv4-mapped range in %s', (_, includes
   )
 
   test('is no other range of IPv6', () => {
-    expect(includes('64:ff9b::/96', '203.0.113.9')).toBe(false)
     expect(includes('::/0', '2001:db8::1')).toBe(true)
     expect(includes('2001:db8::/32', '2001:db8:1::2')).toBe(true)
     expect(includes('2001:db8::/32', '10.0.0.1')).toBe(false)
   })
 })
+
+test.each(['64:ff9b::/96', '64:ff9b::203.0.113.7', '64:ff9b::/64'])(
+  'a range of a NAT64, %s, is no range: its clients are read as IPv4',
+  (range) => expect(parseRange(range)).toBeUndefined(),
+)
 
 test('only an IPv4-mapped address and that of a NAT64 have an IPv4 address inside', () => {
   const mapped = (text: string) => embeddedIpv4(parseAddress(text) ?? [])
@@ -146,5 +150,10 @@ test('only an IPv4-mapped address and that of a NAT64 have an IPv4 address insid
   expect(parseAddress('::1.2.3.4')).toEqual([0, 0, 0, 0, 0, 0, 0x102, 0x304])
   expect(mapped('64:ff9b::203.0.113.7')).toBe('203.0.113.7')
   const others = ['203.0.113.7', '::203.0.113.7', '::1:ffff:1:1', '64:ff9b:1::1.2.3.4', 'x']
-  for (const text of others) expect(mapped(text)).toBeUndefined()
+  // No NAT64 has a client with an address of a private network (RFC 6052 section 3.1).
+  const local = ['10.0.0.1', '127.0.0.1', '100.64.0.1', '169.254.1.1', '172.31.0.1', '192.168.0.1']
+  for (const text of [...others, ...local.map((address) => `64:ff9b::${address}`)])
+    expect(mapped(text)).toBeUndefined()
+  for (const address of ['100.128.0.1', '172.32.0.1', '11.0.0.1'])
+    expect(mapped(`64:ff9b::${address}`)).toBe(address)
 })
