@@ -42,7 +42,6 @@ const HEAP = ['test/access/tokens/token-cache.test.ts', 'test/runtimes/node/relo
  * `LONG=1`: see `test/harness/long.ts`. Continuous integration runs the smaller versions.
  */
 const LONG = [
-  'test/features/operators/schemathesis.slow.test.ts',
   'test/audit/blocks.slow.test.ts',
   'test/access/admission/redis/lanes.slow.test.ts',
   'test/audit/chain.slow.test.ts',
@@ -51,7 +50,6 @@ const LONG = [
   'test/bench/run.test.ts',
   'test/bench/simulate.test.ts',
   'test/bench/record/run.test.ts',
-  'test/bench/soak.test.ts',
   'test/cli/deploy/deploy.slow.test.ts',
   'test/cli/install.slow.test.ts',
   'test/cli/operating.slow.test.ts',
@@ -69,6 +67,16 @@ const LONG = [
   'test/runtimes/node/transport-fuzz.slow.test.ts',
   'test/runtimes/table.slow.test.ts',
   'test/package/consumers.slow.test.ts',
+]
+
+/**
+ * Tests that only `npm run test:long` runs. They put a load on gateways whose figures, or whose time, depend on what
+ * else the machine does.
+ */
+const ONLY_LONG = [
+  'test/features/operators/schemathesis.slow.test.ts',
+  'test/bench/simulate-real.test.ts',
+  'test/bench/soak.test.ts',
 ]
 
 /** Black-box tests that continuous integration runs on a cluster. `npm run test:long` runs all of them there. */
@@ -93,9 +101,9 @@ export default defineConfig(({ mode }) => {
   const env = { ...shared.env, ...(isLong && { LONG: '1' }) }
   return {
     test: {
-      // Tests wait for processes and timers much of the time: on two cores, five files run at once, beside
-      // one file of another process of `npm run test:all`. With six, deadlines of the product passed.
-      maxWorkers: 5,
+      // Tests wait for processes and timers much of the time: on two cores, four files run at once, beside
+      // one file of another process of `npm run test:all`. With five, deadlines of the product passed on slow machines.
+      maxWorkers: 4,
       sequence: { sequencer: SlowFirst },
       projects: [
         {
@@ -104,12 +112,13 @@ export default defineConfig(({ mode }) => {
             ...shared,
             env,
             name: 'parts',
-            include: isLong ? LONG : ['test/**/*.test.ts'],
+            include: isLong ? [...LONG, ...ONLY_LONG] : ['test/**/*.test.ts'],
             exclude: [
               'test/blackbox/**',
               'node_modules/**',
               ...HEAP,
               ...BENCH,
+              ...(isLong ? [] : ONLY_LONG),
               ...(mode === 'quick' ? [SLOW] : []),
             ],
           },
@@ -121,7 +130,10 @@ export default defineConfig(({ mode }) => {
             ...shared,
             env,
             name: 'bench',
-            include: isLong ? LONG.filter((path) => path.startsWith('test/bench/')) : BENCH,
+            include: isLong
+              ? [...LONG, ...ONLY_LONG].filter((path) => path.startsWith('test/bench/'))
+              : BENCH,
+            exclude: isLong ? [] : ONLY_LONG,
             fileParallelism: false,
             sequence: { groupOrder: 2 },
           },
