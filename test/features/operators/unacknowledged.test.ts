@@ -174,6 +174,17 @@ describe.each([
     expect(waited).toBeGreaterThan(0)
   })
 
+  test('a record whose end is incomplete stays no longer than it would have', async () => {
+    const { id } = await created('/bans', { ...user(), seconds: 20 })
+    areAway = true
+    expect((await send(admin('DELETE', `/bans/${id}`))).status).toBe(503)
+    areAway = false
+    const [name = ''] = await gateway.redis.direct.keys(`pc:*${id}`)
+    const life = await gateway.redis.direct.ttl(name)
+    expect(life).toBeGreaterThan(0)
+    expect(life).toBeLessThanOrEqual(20)
+  })
+
   test('a refresh that they do not have consumes no token, and a retry gets what another one got', async () => {
     const { client, refresh_token } = await newSession()
     const body = new URLSearchParams({ grant_type: 'refresh_token', refresh_token })
@@ -185,6 +196,12 @@ describe.each([
     const before = await families()
     areAway = true
     expect((await refresh()).status).toBe(503)
+    areAway = false
+    await expect.poll(families).toEqual(before)
+    // The second one may find that the first has used the token.
+    areAway = true
+    const both = await Promise.all([refresh(), refresh()])
+    expect(both.map(({ status }) => status)).toEqual([503, 503])
     areAway = false
     await expect.poll(families).toEqual(before)
     const [one, two] = [(await refresh()).body, (await refresh()).body]

@@ -68,7 +68,7 @@ export function createRefreshFamilies(
 
   /**
    * Uses a token. If replicas do not have the use, a failover could lose it, and a second successor be issued: then the
-   * use is undone, unless a retry has got the successor. In another lane than the control lane, the
+   * use is undone, unless another request has got the successor. In another lane than the control lane, the
    * fact that its reuse writes is not marked.
    */
   async function rotateIn(lane: RedisConnection, request: RotationRequest): Promise<RotationReply> {

@@ -4,20 +4,29 @@
 -- hash of its successor, nonce, now and grace period in ms, iat, start of the session, the cutoff's
 -- second and its life in seconds, its name as a fact, and `undo`.
 --
--- `undo`: instead, undoes a use that replicas do not have, and whose successor no retry has got.
+-- `undo`: instead, takes back the answer to this request, which replicas do not have. When each answer with the
+-- successor is taken back, nobody has it, and the use is undone.
 --
 -- Times are stored in the form that the caller sent, because Lua would round them.
 
 --@include family.lua
 
 local family = redis.call('HMGET', KEYS[1],
-  'current', 'previous', 'nonce', 'rotated_ms', 'issued_at', 'ended', 'shared')
+  'current', 'previous', 'nonce', 'rotated_ms', 'issued_at', 'ended', 'answers')
 if not family[1] then return {'unknown'} end
 if family[6] then return {'ended'} end
+-- The nonces of the requests that were answered with the successor, a line for each.
+local answers, own = family[7] or '', ARGV[3] .. '\n'
 if ARGV[11] then
-  if family[1] == ARGV[2] and family[2] == ARGV[1] and family[3] == ARGV[3] and not family[7] then
-    redis.call('HSET', KEYS[1], 'current', ARGV[1])
-    redis.call('HDEL', KEYS[1], 'previous', 'nonce', 'rotated_ms', 'issued_at')
+  local at = family[2] == ARGV[1] and string.find(answers, '\n' .. own, 1, true)
+  if at then
+    local others = string.sub(answers, 1, at) .. string.sub(answers, at + 1 + #own)
+    if others == '\n' then
+      redis.call('HSET', KEYS[1], 'current', ARGV[1])
+      redis.call('HDEL', KEYS[1], 'previous', 'nonce', 'rotated_ms', 'issued_at', 'answers')
+    else
+      redis.call('HSET', KEYS[1], 'answers', others)
+    end
   end
   return {'ended'}
 end
@@ -36,10 +45,13 @@ for index = 4, #KEYS do
   end
 end
 if retry then
-  redis.call('HSET', KEYS[1], 'shared', '1')
+  -- A call that the connection sends twice is one answer. Of a long list, nothing takes back the rest.
+  local name = #answers < 2000 and own or '*\n'
+  if not string.find(answers, '\n' .. name, 1, true) then
+    redis.call('HSET', KEYS[1], 'answers', answers .. name)
+  end
   return {'replayed', family[3], family[5]}
 end
-redis.call('HDEL', KEYS[1], 'shared')
 redis.call('HSET', KEYS[1], 'current', ARGV[2], 'previous', ARGV[1], 'nonce', ARGV[3],
-  'rotated_ms', ARGV[4], 'issued_at', ARGV[6])
+  'rotated_ms', ARGV[4], 'issued_at', ARGV[6], 'answers', '\n' .. own)
 return {'rotated', ARGV[3], ARGV[6]}

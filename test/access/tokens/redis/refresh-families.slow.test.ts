@@ -152,7 +152,10 @@ describe.each(ALL_REDIS_PROTOCOLS)('refresh families ($name)', ({ prefer, connec
       ...first,
       outcome: 'replayed',
     })
-    expect(await redis.direct.hgetall(KEY)).toEqual({ ...before, shared: '1' })
+    expect(await redis.direct.hgetall(KEY)).toEqual({
+      ...before,
+      answers: '\nnonce of h2\nnonce of other\n',
+    })
   })
 
   test.each([STARTED, STARTED + 1, STARTED + 1_000_000_000])(
