@@ -1,9 +1,9 @@
 /** The gateway's metadata documents. */
 import type { Context, Hono } from 'hono'
+import { etag } from 'hono/etag'
 import type { JSONWebKeySet } from 'jose'
 import type { TokenSources } from '../access/tokens/token-sources.ts'
 import { DPOP_ALGORITHMS } from '../crypto/dpop-algorithms.ts'
-import { etag } from '../http/etag.ts'
 import { CACHEABLE } from '../http/response-headers.ts'
 import { createApp } from '../http/router.ts'
 import type { PolicyRoute } from '../policy/route.ts'

@@ -1,6 +1,6 @@
 /** The description of the gateway's own calls, as OpenAPI and as a page. */
 import type { Hono } from 'hono'
-import { etag } from '../../http/etag.ts'
+import { etag } from 'hono/etag'
 import { CACHEABLE } from '../../http/response-headers.ts'
 import { createApp } from '../../http/router.ts'
 import type { Operation } from '../../routes/operation.ts'

@@ -1,7 +1,7 @@
 /** The metadata of the gateway and of its paths as protected resources (RFC 9728). */
 import type { Hono } from 'hono'
+import { etag } from 'hono/etag'
 import { pathOf } from '../../../access/tokens/narrowed.ts'
-import { etag } from '../../../http/etag.ts'
 import { shadows } from '../../../http/path-pattern.ts'
 import { CACHEABLE } from '../../../http/response-headers.ts'
 import { createApp } from '../../../http/router.ts'
