@@ -14,12 +14,22 @@ const OF_CHECKOUT = [
   'workspaces',
 ]
 
+/** Packages of which the build contains all that it uses. */
+const CONTAINED = ['@upstash/redis']
+
 /** Returns the manifest without what only a checkout needs. */
 export function published(manifest: string): string {
   const fields = Object.entries(JSON.parse(manifest) as Manifest)
-  const kept = fields.filter(([name]) => !OF_CHECKOUT.includes(name))
+  const kept = fields
+    .filter(([name]) => !OF_CHECKOUT.includes(name))
+    .map(([name, value]) => [name, name === 'dependencies' ? withoutContained(value) : value])
   return `${JSON.stringify(Object.fromEntries(kept), null, 2)}\n`
 }
+
+const withoutContained = (dependencies: unknown) =>
+  Object.fromEntries(
+    Object.entries(dependencies as Manifest).filter(([name]) => !CONTAINED.includes(name)),
+  )
 
 /** Throws unless `paths` contains each file that the manifest names. */
 export function requireFiles(manifest: string, paths: ReadonlySet<string>): void {

@@ -26,6 +26,11 @@ describe('the manifest of the packed package', () => {
       expect(field).toBeDefined()
   })
 
+  test('does not install what the build contains', () => {
+    expect(packed.dependencies).toHaveProperty('jose')
+    expect(packed.dependencies).not.toHaveProperty('@upstash/redis')
+  })
+
   test('has the version that the gateway reports', () => {
     expect(packed.version).toBe(VERSION)
   })
