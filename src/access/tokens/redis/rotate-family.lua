@@ -5,7 +5,7 @@
 -- second and its life in seconds, its name as a fact, and `undo`.
 --
 -- `undo`: instead, takes back the answer to this request, which replicas do not have. When each answer with the
--- successor is taken back, nobody has it, and the use is undone.
+-- successor is taken back, no client has it, and the use is undone.
 --
 -- Times are stored in the form that the caller sent, because Lua would round them.
 
