@@ -82,4 +82,4 @@ export const tokenExample = (publicUrl: string): string =>
   `PORTCULLIS_URL=${publicUrl}
 TOKEN=$(curl "$PORTCULLIS_URL/oauth/token" \\
   -u "$CLIENT_ID:$CLIENT_SECRET" \\
-  -d 'grant_type=client_credentials' | cut -d '"' -f 4)`
+  -d 'grant_type=client_credentials' | sed 's/.*"access_token":"\\([^"]*\\).*/\\1/')`

@@ -71,10 +71,13 @@ function docsPage(document: OpenApiDocument, script: string, publicUrl: string):
     '<label><input type="radio" name="examples" id="fetch">fetch</label></fieldset>',
     '<span role="status"></span></div>',
     `<div class="columns"><nav aria-label="Sections"><ul>${links.join('')}</ul></nav>`,
-    `<main><section><h2>Get a token</h2><pre tabindex="0"><code>${escaped(tokenExample(publicUrl))}</code></pre></section>${sections.join('\n')}${refusalsPart(document)}</main></div>`,
+    `<main>${'/oauth/token' in paths ? tokenPart(publicUrl) : ''}${sections.join('\n')}${refusalsPart(document)}</main></div>`,
     '</body></html>\n',
   ].join('\n')
 }
+
+const tokenPart = (publicUrl: string): string =>
+  `<section><h2>Get a token</h2><pre tabindex="0"><code>${escaped(tokenExample(publicUrl))}</code></pre></section>`
 
 function callPart(call: ExampleCall): string {
   const { document, path, method, operation } = call

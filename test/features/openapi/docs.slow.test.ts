@@ -2,8 +2,11 @@
  * The page of the gateway's calls in a real browser. With `UPDATE_SCREENSHOTS=1`, it writes the pictures of the
  * documentation.
  */
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import policy from '../../../portcullis.config.ts'
 import { type Browser, CHROMIUM, type Page, startChromium } from '../../harness/chromium.ts'
@@ -11,6 +14,7 @@ import { startGateway, type TestGateway } from '../../harness/gateway.ts'
 import { openWindow, VIEWS, type View } from '../../harness/page-check.ts'
 import { ROOT } from '../../harness/process.ts'
 
+const CLIENT = { CLIENT_ID: '0190f8a0-7c3a-7000-8000-000000000001', CLIENT_SECRET: 'x'.repeat(43) }
 const PICTURES = join(ROOT, 'docs/images/docs')
 const SHOWN = 'document.querySelectorAll(".call:not([hidden])").length'
 const STYLES = `['curl', 'fetch'].map((name) =>
@@ -22,7 +26,18 @@ describe.skipIf(CHROMIUM === undefined)('the page of the calls', () => {
   let gateway: TestGateway
   let browser: Browser
   beforeAll(async () => {
-    gateway = await startGateway({ runtime: 'Node', policy, publicUrl: 'own', signs: true })
+    gateway = await startGateway({
+      ...{ runtime: 'Node', policy, publicUrl: 'own', signs: true },
+      variables: {
+        CLIENTS: JSON.stringify([
+          {
+            id: CLIENT.CLIENT_ID,
+            grants: ['client_credentials'],
+            secretSha256: createHash('sha256').update(CLIENT.CLIENT_SECRET).digest('base64url'),
+          },
+        ]),
+      },
+    })
     browser = startChromium()
   })
   afterAll(async () => {
@@ -93,9 +108,12 @@ describe.skipIf(CHROMIUM === undefined)('the page of the calls', () => {
     const text = await window.page.evaluate<string>(
       'document.querySelector("main pre").textContent',
     )
-    expect(text).toContain(`PORTCULLIS_URL=${gateway.url}\n`)
-    expect(text).toContain('TOKEN=$(curl "$PORTCULLIS_URL/oauth/token"')
     await window.close()
+    const use = `curl -s -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $TOKEN"`
+    const script = `${text}\n${use} "$PORTCULLIS_URL/-/admin/bans"`
+    const env = { ...process.env, ...CLIENT }
+    // 403: the token is valid, and its client has no permission.
+    expect((await promisify(execFile)('sh', ['-c', script], { env })).stdout).toBe('403')
   })
 
   test('is complete without its script', async () => {
