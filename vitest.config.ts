@@ -102,7 +102,7 @@ export default defineConfig(({ mode }) => {
   return {
     test: {
       // Tests wait for processes and timers much of the time: on two cores, four files run at once, beside
-      // one file of another process of `npm run test:all`. With five, deadlines of the product passed on slow machines.
+      // one file of another process of `npm run test:all`. With five, deadlines of the product passed on a slow machine.
       maxWorkers: 4,
       sequence: { sequencer: SlowFirst },
       projects: [
