@@ -1,72 +1,10 @@
 #!/usr/bin/env node
 /** `portcullis`: the operators' command line. Only `login` stores something on disk. */
-import { type Command, CommanderError } from 'commander'
-import { didYouMean } from '../src/suggestions/did-you-mean.ts'
-import { Failure, USAGE, usage } from './failure.ts'
-import { printFailure } from './output.ts'
-import { createProgram } from './program.ts'
-
-/** Longer quoted text may be a misplaced credential, and is not repeated. */
-const MAX_ECHO_CHARACTERS = 24
-/** Commander's code for the help that it prints when a subcommand is missing. */
-const HELP_SHOWN = 'commander.help'
-
-/** Returns the command path that `argv` names, for a hint. */
-function commandNamedBy(argv: readonly string[], program: Command): string {
-  let command = program
-  let path = program.name()
-  for (const word of argv) {
-    const next = command.commands.find((candidate) => candidate.name() === word)
-    if (next === undefined) break
-    command = next
-    path += ` ${word}`
-  }
-  return path
-}
-
-/** Adds the nearest of the allowed values. */
-function withNearest(message: string): string {
-  const [, given, allowed] = /'([^']*)' is invalid.*Allowed choices are (.*)\.$/.exec(message) ?? []
-  const nearest = given && allowed ? didYouMean(given, allowed.split(', ')) : undefined
-  return nearest === undefined ? message : `${message.replace(/\.$/, '')}; ${nearest}`
-}
-
-/** Returns commander's error message without option values, which may be secrets. */
-function complaint(error: CommanderError): string {
-  const message = withNearest(error.message)
-  return message
-    .replace(/^error: /, '')
-    .replaceAll('\n', ' ')
-    .replace(/(?<!'--[\w-]+ <[\w-]+)=[^']*'/g, "'")
-    .replace(/'([^']*)'/g, (quoted, text: string) =>
-      text.length > MAX_ECHO_CHARACTERS ? "'…'" : quoted,
-    )
-}
-
-async function main(argv: readonly string[]): Promise<number> {
-  const json = argv.includes('--json')
-  const program = createProgram()
-  try {
-    await program.parseAsync([...argv], { from: 'user' })
-    return typeof process.exitCode === 'number' ? process.exitCode : 0
-  } catch (error) {
-    if (error instanceof CommanderError) {
-      if (error.exitCode === 0) return 0
-      const mistake = complaint(error)
-      const see = mistake.endsWith('.') ? ' See' : '; see'
-      const hint = json ? '' : `${see} ${commandNamedBy(argv, program)} --help`
-      if (error.code !== HELP_SHOWN) printFailure(usage(mistake + hint), json)
-      return USAGE
-    }
-    if (!(error instanceof Failure)) throw error
-    printFailure(error, json)
-    return error.exitCode
-  }
-}
+import { runCommandLine } from './command-line.ts'
 
 // The reader of the pipe closed it: `portcullis audit query | head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
   process.exit(0)
 })
-process.exitCode = await main(process.argv.slice(2))
+process.exitCode = await runCommandLine(process.argv.slice(2))

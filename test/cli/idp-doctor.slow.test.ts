@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SignJWT } from 'jose'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { presetOf } from '../../cli/idp/providers.ts'
 import { createTokenVerifier } from '../../src/access/tokens/verifier.ts'
 import { issuers } from '../../src/validators/issuer.ts'
@@ -18,6 +18,7 @@ import {
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { freePort, isInstalled } from '../harness/process.ts'
 import { DOCUMENTED } from '../identity-providers/documented-tokens.ts'
+import { runHere } from './command-here.ts'
 import { CLI, type CliEnvironment, type Outcome, runCli } from './command-line.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -33,6 +34,7 @@ let iss: string
 const received: string[] = []
 
 beforeAll(async () => {
+  vi.spyOn(Date, 'now').mockReturnValue(NOW_MS)
   signer = await createSigner('RS256', 'key-1')
   es384 = await createSigner('ES384', 'key-2')
   stranger = await createSigner('RS256', 'rotated')
@@ -61,6 +63,7 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
+  vi.restoreAllMocks()
   await provider.close()
   await rm(folder, { recursive: true, force: true })
 })
@@ -76,17 +79,12 @@ function tokenOf({ claims, header, by = signer }: TokenChanges = {}): Promise<st
   return by.token({ ...base, ...claims }, header)
 }
 
-/** Stops the clock of the command at the time of the tokens. */
+/** Stops the clock of a process at the time of the tokens. */
 const CLOCK = `--import=data:text/javascript,${encodeURIComponent(`Date.now = () => ${NOW_MS}`)}`
 
 /** Runs `portcullis idp doctor`. */
-function doctor(
-  args: readonly string[],
-  { env, ...environment }: CliEnvironment = {},
-): Promise<Outcome> {
-  const options = { cwd: folder, ...environment, env: { ...env, NODE_OPTIONS: CLOCK } }
-  return runCli(['idp', 'doctor', ...args], options)
-}
+const doctor = (args: readonly string[], environment: CliEnvironment = {}): Promise<Outcome> =>
+  runHere(['idp', 'doctor', ...args], { cwd: folder, ...environment })
 
 interface Check {
   readonly level: string
@@ -169,6 +167,14 @@ test('a token that is accepted has no error, and every check is listed', async (
     seen: '"RS256"',
     expected: expect.stringContaining('"RS256"'),
   })
+})
+
+test('the process prints the same as the command', async () => {
+  const options = { cwd: folder, input: await tokenOf() }
+  const args = ['-', '--issuers', JSON.stringify([entryOf({ audience: 'billing' })])]
+  expect(
+    await runCli(['idp', 'doctor', ...args], { ...options, env: { NODE_OPTIONS: CLOCK } }),
+  ).toEqual(await doctor(args, options))
 })
 
 interface Case {

@@ -37,7 +37,7 @@ test('doctor sees the gateway, its operators and its audit trail', async () => {
 
 describe('token', () => {
   test('mint prints a token that is accepted only where its roles permit it', async () => {
-    const { code, stdout, stderr } = await operator.attempt([
+    const { code, stdout, stderr } = await operator.attemptInProcess([
       'token',
       'mint',
       '--sub',

@@ -3,6 +3,7 @@ import { parseEnv } from 'node:util'
 import { makeCheckout } from '../dev/start/checkout.ts'
 import { freePort } from '../harness/process.ts'
 import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { runHere } from './command-here.ts'
 import { type Outcome, type RunningCommand, runCli, startCli } from './command-line.ts'
 
 export interface Credentials {
@@ -21,6 +22,8 @@ export interface Operator {
   runJson<Answer = Record<string, string>>(...args: string[]): Promise<Answer>
   /** Runs a command that may fail. */
   attempt(args: readonly string[], input?: string): Promise<Outcome>
+  /** Like `attempt`, in a process of its own, as a shell does. */
+  attemptInProcess(args: readonly string[]): Promise<Outcome>
   /** Like `attempt`, with the credentials of another client. */
   attemptAs(client: Credentials, ...args: string[]): Promise<Outcome>
   /** Starts a command that runs until it is stopped. */
@@ -46,7 +49,7 @@ export async function startOperator(env: Record<string, string> = {}): Promise<O
   const environment = { cwd: checkout.path, env: { PORTCULLIS_URL: url } }
 
   async function run(...args: string[]): Promise<string> {
-    const { code, stdout, stderr } = await runCli(args, environment)
+    const { code, stdout, stderr } = await runHere(args, environment)
     if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}: ${stderr}`)
     return stdout
   }
@@ -58,10 +61,11 @@ export async function startOperator(env: Record<string, string> = {}): Promise<O
     },
     run,
     runJson: async (...args) => JSON.parse(await run(...args, '--json')),
-    attempt: (args, input = '') => runCli(args, { ...environment, input }),
+    attempt: (args, input = '') => runHere(args, { ...environment, input }),
+    attemptInProcess: (args) => runCli(args, environment),
     attemptAs({ clientId, clientSecret }, ...args) {
       const env = { PORTCULLIS_CLIENT_ID: clientId, PORTCULLIS_CLIENT_SECRET: clientSecret }
-      return runCli(args, { ...environment, env: { ...environment.env, ...env } })
+      return runHere(args, { ...environment, env: { ...environment.env, ...env } })
     },
     start: (...args) => startCli(args, environment),
     async statusFor(credential) {
