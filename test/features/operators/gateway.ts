@@ -2,6 +2,7 @@
  * Two isolates of one gateway over a real Redis and a real origin, with tokens for its operators.
  */
 
+import type { ChainableCommander } from 'ioredis'
 import { expect } from 'vitest'
 import type { TrailDatabase } from '../../../src/audit/sql/database.ts'
 import { authorizationServer } from '../../../src/features/authorization-server/index.ts'
@@ -157,19 +158,29 @@ export async function startGateway(options: GatewayOptions = {}) {
     )
   }
 
+  /** Sends commands together, and returns their replies. */
+  async function repliesOf(add: (pipeline: ChainableCommander) => void): Promise<unknown[]> {
+    const pipeline = redis.direct.pipeline()
+    add(pipeline)
+    return ((await pipeline.exec()) ?? []).map(([error, reply]) => {
+      if (error !== null) throw error
+      return reply
+    })
+  }
+
   /** Returns the whole content of Redis as text, keys included. */
   async function dump(): Promise<string> {
-    const lines: string[] = []
-    for (const key of await redis.direct.keys('*')) {
-      const type = await redis.direct.type(key)
-      const value =
-        type === 'string'
-          ? await redis.direct.get(key)
-          : type === 'hash'
-            ? await redis.direct.hgetall(key)
-            : await redis.direct.zrange(key, 0, -1, 'WITHSCORES')
-      lines.push(`${key} ${JSON.stringify(value)}`)
-    }
+    const keys = await redis.direct.keys('*')
+    const types = await repliesOf((one) => {
+      for (const key of keys) one.type(key)
+    })
+    const values = await repliesOf((one) => {
+      for (const [at, key] of keys.entries())
+        if (types[at] === 'string') one.get(key)
+        else if (types[at] === 'hash') one.hgetall(key)
+        else one.zrange(key, 0, -1, 'WITHSCORES')
+    })
+    const lines = keys.map((key, at) => `${key} ${JSON.stringify(values[at])}`)
     return lines.sort().join('\n')
   }
 
