@@ -26,8 +26,11 @@ function eventsOfADay() {
   return Array.from({ length: 300 }, (_, at) => {
     const subject = SUBJECTS[at % SUBJECTS.length] ?? ''
     const isRefused = subject === 'alice' && at % 3 === 0
+    const msecs = end - (at * DAY_MS) / 300
+    // The search by id expects the event at the time that the id names.
+    const [id, requestId] = [v7({ msecs }), v7({ msecs })]
     return anEvent({
-      ...{ id: v7(), requestId: v7(), time: new Date(end - (at * DAY_MS) / 300).toISOString() },
+      ...{ id, requestId, time: new Date(msecs).toISOString() },
       actor: { issuer: ISSUER, subject, client: 'web', tenant: 'acme', tokenIdHash: null },
       ...(isRefused && {
         decision: 'deny',
