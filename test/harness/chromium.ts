@@ -44,8 +44,14 @@ export interface Page {
 export interface Browser {
   /** Opens an address in a window of `width` × `height` pixels, and waits until it is loaded. */
   open(url: string, width: number, height: number): Promise<Page>
-  /** Ends the processes of the browser. */
+  /** Closes its pages, or ends the processes. */
   close(): Promise<void>
+}
+
+/** The program. Its start costs as much as ten pages. */
+export interface Chromium extends Browser {
+  /** Opens a browser with cookies and a cache of its own, in the same processes. */
+  openBrowser(): Promise<Browser>
 }
 
 type Answer = { readonly id?: number; readonly sessionId?: string; readonly error?: object } & {
@@ -53,7 +59,7 @@ type Answer = { readonly id?: number; readonly sessionId?: string; readonly erro
 } & Partial<BrowserEvent>
 
 /** Starts a browser that is controlled over two pipes, without a port. Needs {@link CHROMIUM}. */
-export function startChromium(): Browser {
+export function startChromium(): Chromium {
   const profile = mkdtempSync(join(tmpdir(), 'portcullis-chromium-'))
   const flags = ['--headless=new', '--no-sandbox', '--disable-gpu', '--no-first-run']
   const calm = ['--disable-background-networking', '--disable-dev-shm-usage', '--hide-scrollbars']
@@ -90,9 +96,10 @@ export function startChromium(): Browser {
     return result
   }
 
-  return {
+  const browserOf = (browserContextId?: unknown): Browser => ({
     async open(url, width, height) {
-      const { targetId } = await send('Target.createTarget', { url: 'about:blank' })
+      const target = { url: 'about:blank', browserContextId }
+      const { targetId } = await send('Target.createTarget', target)
       const attached = await send('Target.attachToTarget', { targetId, flatten: true })
       const sessionId = attached.sessionId as string
       const events: BrowserEvent[] = []
@@ -114,6 +121,15 @@ export function startChromium(): Browser {
       await page.send('Page.navigate', { url })
       await untilLoaded(page)
       return page
+    },
+    close: async () => void (await send('Target.disposeBrowserContext', { browserContextId })),
+  })
+
+  return {
+    ...browserOf(),
+    async openBrowser() {
+      const { browserContextId } = await send('Target.createBrowserContext')
+      return browserOf(browserContextId)
     },
     async close() {
       stop(child)

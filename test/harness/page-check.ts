@@ -2,21 +2,29 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Browser, BrowserEvent, Page } from './chromium.ts'
+import { IS_LONG } from './long.ts'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
+/** Those of them that depend on colors. */
+const COLOR_RULES = ['color-contrast', 'link-in-text-block']
 
 /** The size of the window, and the colors that the person prefers. */
 export type View = readonly [name: string, width: number, height: number, 'light' | 'dark']
 
-export const VIEWS: readonly View[] = [
+export const VIEWS: readonly [View, ...View[]] = [
   ['a desktop in light', 1280, 800, 'light'],
   ['a desktop in dark', 1280, 800, 'dark'],
   ['a phone in light', 390, 844, 'light'],
   ['a phone in dark', 390, 844, 'dark'],
 ]
 
+/** What a page without faults has, besides its view and title. */
+export const NO_FAULT = { axe: [], errors: [], otherHosts: [], overflow: 0 }
+
 export interface Findings {
+  /** The name of the view. */
+  readonly view: string
   readonly title: string
   readonly axe: readonly string[]
   readonly errors: readonly string[]
@@ -29,8 +37,13 @@ export interface Findings {
 export interface Window {
   readonly page: Page
   load(url: string): Promise<void>
-  /** Loads a page and returns its faults. */
-  findFaults(url: string): Promise<Findings>
+  /** Changes the view, and waits until the page shows it. */
+  show(view: View): Promise<void>
+  /**
+   * Loads a page and returns its faults on each view. Continuous integration loads it once, and checks a view that
+   * differs from the one before only in its colors by the rules of colors.
+   */
+  findFaults(url: string, views: readonly View[]): Promise<readonly Findings[]>
   close(): Promise<void>
 }
 
@@ -38,13 +51,22 @@ export interface Window {
 export async function openWindow(
   browser: Browser,
   url: string,
-  [, width, height, scheme]: View,
+  view: View,
   cookies: Iterable<readonly [string, string]>,
 ): Promise<Window> {
-  const page = await browser.open('about:blank', width, height)
-  await page.send('Emulation.setEmulatedMedia', {
-    features: [{ name: 'prefers-color-scheme', value: scheme }],
-  })
+  const page = await browser.open('about:blank', view[1], view[2])
+  async function show([, width, height, scheme]: View): Promise<void> {
+    const screen = { width, height, deviceScaleFactor: 1, mobile: false }
+    await page.send('Emulation.setDeviceMetricsOverride', screen)
+    const features = [{ name: 'prefers-color-scheme', value: scheme }]
+    await page.send('Emulation.setEmulatedMedia', { features })
+    await page.evaluate(`(async () => {
+      while (innerWidth !== ${width} || !matchMedia('(prefers-color-scheme: ${scheme})').matches)
+        await new Promise((done) => setTimeout(done, 5))
+      await Promise.all(document.getAnimations().map(({ finished }) => finished))
+    })()`)
+  }
+  await show(view)
   for (const [name, value] of cookies)
     await page.send('Network.setCookie', { name, value, url, secure: true, path: '/' })
 
@@ -55,33 +77,58 @@ export async function openWindow(
       await new Promise((done) => setTimeout(done, 10))
   }
 
+  /** Loads a page, with axe. */
+  async function open(to: string): Promise<void> {
+    await load(to)
+    await page.evaluate(`${AXE}; 0`)
+  }
+
+  /** Returns the faults of the loaded page. */
+  async function check(rules: readonly string[]) {
+    return page.evaluate<Pick<Findings, 'title' | 'axe' | 'overflow'>>(`(async () => {
+      const { violations } = await axe.run({ runOnly: ${JSON.stringify(rules)}, resultTypes: ['violations'], preload: false })
+      return {
+        title: document.title,
+        axe: violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html)),
+        overflow: document.documentElement.scrollWidth - innerWidth,
+      }
+    })()`)
+  }
+
+  /** Returns the errors and the requests to other hosts since an event of the page. */
+  function log(to: string, earlier: number): Pick<Findings, 'errors' | 'otherHosts'> {
+    const { host } = new URL(to)
+    const events = page.events.slice(earlier)
+    const requested = events
+      .filter(({ method }) => method === 'Network.requestWillBeSent')
+      .map(({ params }) => (params.request as { readonly url: string }).url)
+    return {
+      errors: events.filter(isError).map(({ params }) => JSON.stringify(params)),
+      otherHosts: requested.filter((one) => !one.startsWith('data:') && new URL(one).host !== host),
+    }
+  }
+
   return {
     page,
     load,
-    async findFaults(to) {
-      const earlier = page.events.length
-      await load(to)
-      await page.evaluate(`${AXE}; 0`)
-      const found = await page.evaluate<Findings>(`(async () => {
-        const { violations } = await axe.run({ runOnly: ${JSON.stringify(RULES)}, resultTypes: ['violations'], preload: false })
-        return {
-          title: document.title,
-          axe: violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html)),
-          overflow: document.documentElement.scrollWidth - innerWidth,
+    show,
+    async findFaults(to, views) {
+      const found: Findings[] = []
+      let earlier = page.events.length
+      let before: View | undefined
+      for (const view of views) {
+        await show(view)
+        if (before === undefined || IS_LONG) {
+          earlier = page.events.length
+          await open(to)
         }
-      })()`)
-      const { host } = new URL(to)
-      const events = page.events.slice(earlier)
-      const requested = events
-        .filter(({ method }) => method === 'Network.requestWillBeSent')
-        .map(({ params }) => (params.request as { readonly url: string }).url)
-      return {
-        ...found,
-        errors: events.filter(isError).map(({ params }) => JSON.stringify(params)),
-        otherHosts: requested.filter(
-          (one) => !one.startsWith('data:') && new URL(one).host !== host,
-        ),
+        const [name, width, height] = view
+        const isSameSize = before?.[1] === width && before[2] === height
+        const rules = isSameSize && !IS_LONG ? COLOR_RULES : RULES
+        found.push({ view: name, ...(await check(rules)), ...log(to, earlier) })
+        before = view
       }
+      return found
     },
     async close() {
       await page.send('Page.close')
@@ -89,15 +136,15 @@ export async function openWindow(
   }
 }
 
-/** Loads one page in a window of its own and returns its faults. */
+/** Loads one page in a window of its own and returns its faults, as {@link Window.findFaults} does. */
 export async function findFaults(
   browser: Browser,
   url: string,
-  view: View,
+  views: readonly [View, ...View[]],
   cookies: Iterable<readonly [string, string]>,
-): Promise<Findings> {
-  const window = await openWindow(browser, url, view, cookies)
-  const findings = await window.findFaults(url)
+): Promise<readonly Findings[]> {
+  const window = await openWindow(browser, url, views[0], cookies)
+  const findings = await window.findFaults(url, views)
   await window.close()
   return findings
 }

@@ -1,7 +1,7 @@
 /** Requests of pages in a real browser that keeps a token in a cookie. */
 import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Browser, CHROMIUM, startChromium } from '../../harness/chromium.ts'
+import { type Browser, CHROMIUM, type Chromium, startChromium } from '../../harness/chromium.ts'
 import { startHttpServer, type TestServer } from '../../harness/http-server.ts'
 import { AUDIENCE, createKey, ISSUER, mint } from '../../harness/issuer.ts'
 import { redisVars, startTestRedis, type TestRedis } from '../../harness/redis.ts'
@@ -19,6 +19,12 @@ const html = (response: ServerResponse, text: string) =>
 if (CHROMIUM === undefined)
   console.info('token sources: the browser tests are skipped, because Chromium is missing')
 
+let chromium: Chromium
+beforeAll(() => {
+  if (CHROMIUM !== undefined) chromium = startChromium()
+})
+afterAll(() => chromium?.close())
+
 describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)(
   'in a browser with a token in a cookie, on $name',
   ({ start }) => {
@@ -30,7 +36,7 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)(
     let token: string
 
     beforeAll(async () => {
-      browser = startChromium()
+      browser = await chromium.openBrowser()
       redis = await startTestRedis()
       await redis.direct.flushall()
       const key = await createKey('idp')

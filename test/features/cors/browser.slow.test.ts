@@ -1,7 +1,13 @@
 /** Pages of two origins in a real browser, before the gateway on each runtime. */
 import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Browser, CHROMIUM, type Page, startChromium } from '../../harness/chromium.ts'
+import {
+  type Browser,
+  CHROMIUM,
+  type Chromium,
+  type Page,
+  startChromium,
+} from '../../harness/chromium.ts'
 import { startHttpServer, type TestServer } from '../../harness/http-server.ts'
 import { type CorsGateway, RUNTIMES, startGateway } from './gateway.ts'
 
@@ -10,6 +16,12 @@ const blank = (_: unknown, response: ServerResponse) =>
 
 if (CHROMIUM === undefined)
   console.info('CORS: the browser tests are skipped, because Chromium is missing')
+
+let chromium: Chromium
+beforeAll(() => {
+  if (CHROMIUM !== undefined) chromium = startChromium()
+})
+afterAll(() => chromium?.close())
 
 describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('in a browser, on %s', (runtime) => {
   let gateway: CorsGateway
@@ -25,7 +37,7 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('in a browser, on %s', (r
     const [ofApp, ofEvil] = servers.map(({ url }) => url) as [string, string]
     gateway = await startGateway(runtime, ofApp)
     token = await gateway.token({ claims: { roles: ['writer'] } })
-    browser = startChromium()
+    browser = await chromium.openBrowser()
     app = await browser.open(`${ofApp}/`, 800, 600)
     evil = await browser.open(`${ofEvil}/`, 800, 600)
   })

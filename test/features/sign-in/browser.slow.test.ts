@@ -1,12 +1,24 @@
 /** Sign-in in a real browser, with a certified provider, before the gateway on each runtime. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Browser, CHROMIUM, type Page, startChromium } from '../../harness/chromium.ts'
+import {
+  type Browser,
+  CHROMIUM,
+  type Chromium,
+  type Page,
+  startChromium,
+} from '../../harness/chromium.ts'
 import { RUNTIMES, type SignInGateway, startGateway } from './gateway.ts'
 
 if (CHROMIUM === undefined)
   console.info('sign-in: the browser tests are skipped, because Chromium is missing')
 
 const PATIENCE_MS = 10_000
+
+let chromium: Chromium
+beforeAll(() => {
+  if (CHROMIUM !== undefined) chromium = startChromium()
+})
+afterAll(() => chromium?.close())
 
 describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('in a browser, on %s [S76]', (runtime) => {
   let gateway: SignInGateway
@@ -15,7 +27,7 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('in a browser, on %s [S76
 
   beforeAll(async () => {
     gateway = await startGateway({ runtime })
-    browser = startChromium()
+    browser = await chromium.openBrowser()
     page = await browser.open(`${gateway.url}/oauth/signed-out`, 800, 600)
   })
   afterAll(async () => {
