@@ -1,6 +1,7 @@
 /** The composition root: builds all services of an isolate. */
 
 import type { Context } from 'hono'
+import { createAdmission } from '../access/admission/admission.ts'
 import { createAssertionSigner } from '../access/tokens/assertion.ts'
 import { createDpopVerifier, nonceSecretOf } from '../access/tokens/dpop.ts'
 import { createReferences } from '../access/tokens/references.ts'
@@ -169,6 +170,7 @@ export function composeServices(
     ownIssuer: config.signingKeys === undefined ? undefined : publicUrl,
     issuerCalls: findFirst(all, (feature) => feature.issuerCalls?.(config, calling)),
     references,
+    admissionBy: createAdmission,
     ownSources: policy.tokens.sources,
     metrics,
     keySetCache: runtime.keySetCache,

@@ -9,7 +9,7 @@ import {
 import {
   type Admission,
   type AdmissionOptions,
-  createAdmission,
+  createCallerAdmission,
 } from '../access/admission/admission.ts'
 import { createRedisAdmissionStore } from '../access/admission/redis/store.ts'
 import { createAuthorizer, type PolicyAuthorizer } from '../access/permissions.ts'
@@ -95,8 +95,10 @@ export interface GuardServicesOptions {
   readonly ownIssuer?: string | undefined
   /** Calls to issuers that verify their tokens themselves. Default: none. */
   readonly issuerCalls?: IssuerCalls | undefined
-  /** Accepts opaque tokens and API keys. Default: only JWTs. */
+  /** Accepts opaque tokens and API keys, with `createAdmission`. Default: only JWTs. */
   readonly references?: References | undefined
+  /** Creates the admission decision. Default: without references, so that apps need no code for them. */
+  readonly admissionBy?: (options: AdmissionOptions) => Admission
   /** Where {@link references} and the gateway's own JWTs are read from. Default `Authorization`. */
   readonly ownSources?: readonly TokenSource[] | undefined
   /** Counters for metrics. Default none. */
@@ -127,6 +129,7 @@ export function guardServices({
   ownIssuer,
   issuerCalls,
   references,
+  admissionBy = createCallerAdmission,
   ownSources,
   metrics,
   keySetCache,
@@ -147,7 +150,7 @@ export function guardServices({
       issuers,
       own: references && { publicUrl: references.audience, sources: ownSources },
     }),
-    admission: createAdmission({
+    admission: admissionBy({
       store: stores.admission,
       references,
       maxStalenessMs: revocation.maxStalenessMs,

@@ -121,8 +121,13 @@ const ADMITTED: AdmissionVerdict = {
   observed: NOTHING_OBSERVED,
 }
 
+/** Creates the admission decision of {@link createCallerAdmission}, about references too, if there are any. */
+export function createAdmission(options: AdmissionOptions): Admission {
+  return createCallerAdmission(options, createReferenceResolver)
+}
+
 /**
- * Creates the admission decision. Revocation always fails closed. A limit fails according to its
+ * Creates the admission decision about callers without references. Revocation always fails closed. A limit fails according to its
  * `onUnavailable`. Bans shed load; they do not protect public resources. So an anonymous request
  * without limits makes no call, unless `checksBans` is set. If its limits admit uncounted requests in
  * an outage, a banned address is admitted as well. A caller with a credential that only the origin
@@ -136,23 +141,26 @@ const ADMITTED: AdmissionVerdict = {
  * a request with a proof of possession or a relation, a request with `strict`, and a token that was
  * refused here before.
  */
-export function createAdmission({
-  store,
-  now,
-  references,
-  tallies,
-  maxStalenessMs = 0,
-  observesBans = false,
-  cacheSize,
-  local: tally,
-}: AdmissionOptions): Admission {
+export function createCallerAdmission(
+  {
+    store,
+    now,
+    references,
+    tallies,
+    maxStalenessMs = 0,
+    observesBans = false,
+    cacheSize,
+    local: tally,
+  }: AdmissionOptions,
+  createResolver?: typeof createReferenceResolver,
+): Admission {
   const refusals = createRefusals(tallies, cacheSize)
   const keysOf = createKeyCache(store.keys, cacheSize)
   const local =
     maxStalenessMs > 0 ? createLocalAdmission({ store, now, maxStalenessMs, tally }) : undefined
   const resolve =
     references && resolvesReferences(store)
-      ? createReferenceResolver({ store, keysOf, audience: references.audience, observesBans })
+      ? createResolver?.({ store, keysOf, audience: references.audience, observesBans })
       : undefined
 
   /** Checks a token that was refused here before. */

@@ -1,5 +1,6 @@
 /** Compact JWS (RFC 7515): grammar, strict parsing and signature verification. */
-import { base64url, compactVerify, errors } from 'jose'
+import { base64url, compactVerify } from 'jose'
+import { JOSEError } from 'jose/errors'
 import { parseStrictJson } from '../../http/strict-json.ts'
 import type { TokenCheck } from '../../problems/checks.ts'
 import { MAX_KEY_ID_CHARS } from '../../validators/jwk.ts'
@@ -141,7 +142,7 @@ export async function verifySignature(token: string, key: VerificationKey): Prom
     await compactVerify(token, key.cryptoKey, { algorithms: [key.algorithm] })
   } catch (cause) {
     // The key was imported for this algorithm, so a failure here is caused by the token.
-    if (cause instanceof errors.JOSEError) throw rejected('signature', { cause })
+    if (cause instanceof JOSEError) throw rejected('signature', { cause })
     throw cause
   }
 }

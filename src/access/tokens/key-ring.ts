@@ -1,7 +1,7 @@
 /** Imports the keys of a key set and selects the key for a token. */
-import { base64url, type CryptoKey, importJWK } from 'jose'
 import type { Denied } from '../../errors.ts'
 import { type Algorithm, type IgnoredKey, sortKeys, type UsableJwk } from '../../validators/jwk.ts'
+import { importKey } from './import-key.ts'
 import { rejected } from './rejection.ts'
 
 /** One key for one algorithm. Cached tokens refer to it by identity (`===`). */
@@ -39,7 +39,7 @@ export async function importKeys(
   await Promise.all(
     sorted.usable.map(async (key) => {
       try {
-        const imported = key.algorithms.map((algorithm) => importKey(key, algorithm))
+        const imported = key.algorithms.map((algorithm) => importFor(key, algorithm))
         for (const verificationKey of await Promise.all(imported)) ring.add(verificationKey)
       } catch {
         ignored.push({ index: key.index, check: 'import' })
@@ -49,20 +49,11 @@ export async function importKeys(
   return { ring, ignored }
 }
 
-async function importKey(
+async function importFor(
   { kid, jwk, expiresAtSeconds }: UsableJwk,
   algorithm: Algorithm,
 ): Promise<VerificationKey> {
-  const cryptoKey =
-    jwk.k === undefined
-      ? ((await importJWK({ ...jwk }, algorithm)) as CryptoKey)
-      : await importSecret(jwk.k)
-  return { kid, algorithm, cryptoKey, expiresAtSeconds }
-}
-
-function importSecret(secret: string): Promise<CryptoKey> {
-  const algorithm = { name: 'HMAC', hash: 'SHA-256' }
-  return crypto.subtle.importKey('raw', base64url.decode(secret), algorithm, false, ['verify'])
+  return { kid, algorithm, cryptoKey: await importKey(jwk, algorithm), expiresAtSeconds }
 }
 
 /**

@@ -1,5 +1,4 @@
 /** The gateway's own signing keys: parsing, selection, publication and import. */
-import { type CryptoKey, importJWK } from 'jose'
 import { Misconfigured, Unavailable } from '../../errors.ts'
 import type { Dependency } from '../../problems/reasons.ts'
 import { inEnglish } from '../../validators/english.ts'
@@ -9,6 +8,7 @@ import {
   type SigningJwk,
   signingKeys,
 } from '../../validators/signing-jwk.ts'
+import { importKey } from './import-key.ts'
 
 export type { SigningAlgorithm, SigningJwk }
 
@@ -179,8 +179,8 @@ async function importPair(jwk: SigningJwk, variable: string): Promise<SigningKey
   const { kid, alg } = jwk
   const { key_ops: _operations, use: _use, ...members } = jwk
   try {
-    const privateKey = (await importJWK(members, alg)) as CryptoKey
-    const publicKey = (await importJWK(publicJwk(jwk), alg)) as CryptoKey
+    const privateKey = await importKey(members, alg)
+    const publicKey = await importKey(publicJwk(jwk), alg)
     const parameters = { name: privateKey.algorithm.name, hash: 'SHA-256' }
     const probe = new TextEncoder().encode(kid)
     const signature = await crypto.subtle.sign(parameters, privateKey, probe)
