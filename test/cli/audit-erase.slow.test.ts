@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
+import { runHere } from './command-here.ts'
 import { runCli } from './command-line.ts'
 import { closeStubGateways, startStubGateway } from './stub-gateway.ts'
 
@@ -23,7 +24,7 @@ const answers = (state: object) => ({
 
 test('audit erase orders an erasure, waits until it is done, and prints the number of rows [S66]', async () => {
   const { url, requests } = await startStubGateway(answers(done))
-  const { code, stdout, stderr } = await runCli(['audit', 'erase', ...PERSON, '--url', url], {
+  const { code, stdout, stderr } = await runHere(['audit', 'erase', ...PERSON, '--url', url], {
     env: ENV,
   })
   expect(code, stderr).toBe(0)
@@ -37,7 +38,7 @@ test('audit erase orders an erasure, waits until it is done, and prints the numb
 test('audit erase --json --wait 0 prints only the erasure, without waiting for it', async () => {
   const { url, requests } = await startStubGateway(answers(done))
   const args = ['audit', 'erase', ...PERSON, '--wait', '0', '--json', '--url', url]
-  const { code, stdout, stderr } = await runCli(args, { env: ENV })
+  const { code, stdout, stderr } = await runHere(args, { env: ENV })
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(JSON.parse(stdout)).toEqual(pending)
   expect(requests.map(({ path }) => path)).not.toContain(`/-/admin/audit/erasures/${ID}`)
@@ -46,7 +47,7 @@ test('audit erase --json --wait 0 prints only the erasure, without waiting for i
 test('audit erase reports that it found no event, and exits with 0', async () => {
   const { url } = await startStubGateway(answers({ ...done, rows: 0 }))
   const args = ['audit', 'erase', ...PERSON, '--url', url]
-  const { code, stdout, stderr } = await runCli(args, { env: ENV })
+  const { code, stdout, stderr } = await runHere(args, { env: ENV })
   expect(code).toBe(0)
   expect(stdout).toMatch(/\nrows +0\n$/)
   expect(stderr).toContain('No event has this subject and issuer: nothing was erased.\n')
@@ -55,7 +56,7 @@ test('audit erase reports that it found no event, and exits with 0', async () =>
 test('audit erase exits with 1 after --wait, and reports that the erasure continues', async () => {
   const { url } = await startStubGateway(answers({ ...pending, state: 'running' }))
   const args = ['audit', 'erase', ...PERSON, '--wait', '1s', '--url', url]
-  const { code, stdout, stderr } = await runCli(args, { env: ENV })
+  const { code, stdout, stderr } = await runHere(args, { env: ENV })
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
   expect(stderr).toContain(
     `erasure_not_done: it continues without the command: portcullis audit erasure ${ID}`,
@@ -64,7 +65,7 @@ test('audit erase exits with 1 after --wait, and reports that the erasure contin
 
 test('audit erasure prints the state of an erasure', async () => {
   const { url } = await startStubGateway(answers(done))
-  const { code, stdout } = await runCli(['audit', 'erasure', ID, '--url', url, '--json'], {
+  const { code, stdout } = await runHere(['audit', 'erasure', ID, '--url', url, '--json'], {
     env: ENV,
   })
   expect(code).toBe(0)

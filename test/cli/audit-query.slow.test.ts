@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { anEvent } from '../audit/event.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
-import { runCli } from './command-line.ts'
+import { runHere } from './command-here.ts'
 
 const ENV = {
   PORTCULLIS_CLIENT_ID: '7f3c2b1a-9d8e-4f6a-8b5c-1d2e3f4a5b6c',
@@ -31,7 +31,7 @@ async function startTrail(sizes: readonly number[]) {
 
 async function query(...args: readonly string[]) {
   const options = ['audit', 'query', '--json', '--url', server.url, ...args]
-  const { code, stdout, stderr } = await runCli(options, { env: ENV })
+  const { code, stdout, stderr } = await runHere(options, { env: ENV })
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   const { events, cursor } = JSON.parse(stdout)
   return { count: events.length, cursor }

@@ -9,6 +9,7 @@ import { chainBehind, rowOf } from '../audit/earlier-rows.ts'
 import { anEvent } from '../audit/event.ts'
 import { generateSigningJwk } from '../features/operators/signing-jwk.ts'
 import { ROOT } from '../harness/process.ts'
+import { runHere } from './command-here.ts'
 import { runCli } from './command-line.ts'
 import { closeStubGateways, startStubGateway } from './stub-gateway.ts'
 
@@ -21,7 +22,7 @@ const page = { rows, checkpoints: [], head, unchained: 2 }
 
 async function verify(body: unknown, ...args: readonly string[]) {
   const { url, requests } = await startStubGateway({ '/-/admin/audit/chain': { body } })
-  const outcome = await runCli(['audit', 'verify', '--url', url, ...args], { env: ENV })
+  const outcome = await runHere(['audit', 'verify', '--url', url, ...args], { env: ENV })
   return { ...outcome, requests }
 }
 
@@ -120,7 +121,7 @@ test('audit verify refuses a file without rows, and a chain without a valid end 
   const folder = await mkdtemp(join(tmpdir(), 'portcullis-verify-'))
   try {
     await writeFile(join(folder, 'exported.ndjson'), '')
-    const { code, stderr } = await runCli(['audit', 'verify', '--file', folder])
+    const { code, stderr } = await runHere(['audit', 'verify', '--file', folder])
     expect(code).toBe(1)
     expect(stderr).toMatch(
       /^portcullis: unreadable_export: .*exported\.ndjson: the file contains no row\n$/,

@@ -13,6 +13,7 @@ import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { createKey } from '../harness/issuer.ts'
 import { freePort, ROOT } from '../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { runHere } from './command-here.ts'
 import { type CliEnvironment, runCli } from './command-line.ts'
 import { closeStubGateways, startStubGateway } from './stub-gateway.ts'
 
@@ -95,7 +96,7 @@ type Changes = Readonly<Record<string, string | undefined>>
 async function examine(
   changes: Changes = {},
   args: readonly string[] = [],
-  environment: CliEnvironment = {},
+  { run = runHere, ...environment }: CliEnvironment & { readonly run?: typeof runCli } = {},
 ): Promise<Diagnosis> {
   const values = { ...healthy, ...changes }
   const file = join(folder, `${crypto.randomUUID()}.env`)
@@ -105,7 +106,7 @@ async function examine(
   await writeFile(file, lines.join(''))
   const options = { cwd: folder, ...environment }
   const command = ['doctor', '--values', file, ...args]
-  const { code, stdout, stderr } = await runCli([...command, '--json'], options)
+  const { code, stdout, stderr } = await run([...command, '--json'], options)
   const secrets = [
     ...[redis.token, values.UPSTASH_REDIS_REST_TOKEN, SYMMETRIC_KEY, CLIENT_SECRET],
     ...[...Object.values(CANARIES), SIGNING_JWK.d, 'token='],
@@ -230,7 +231,7 @@ describe('a broken set-up is the first finding, with its remedy:', () => {
   test.runIf(process.platform !== 'win32')('a clock that is a minute ahead', async () => {
     const shift = 'const now = Date.now; Date.now = () => now() + 60_000'
     const hook = `--import=data:text/javascript,${encodeURIComponent(shift)}`
-    const diagnosis = await examine({}, [], { env: { NODE_OPTIONS: hook } })
+    const diagnosis = await examine({}, [], { run: runCli, env: { NODE_OPTIONS: hook } })
     await expectFirst(diagnosis, 'redis clock', /^(59|60|61)\.\d s behind this machine/)
   })
 
@@ -457,7 +458,7 @@ test('a server that refuses the flag of Upstash is fine, and costs one call', as
 test('an unreadable file of the environment is wrong usage', async () => {
   const cwd = await mkdtemp(join(folder, 'unreadable-'))
   await mkdir(join(cwd, '.portcullis/production.env'), { recursive: true })
-  const { code, stdout, stderr } = await runCli(['doctor'], { cwd })
+  const { code, stdout, stderr } = await runHere(['doctor'], { cwd })
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr).toMatch(/production\.env cannot be read/)
 })
@@ -470,13 +471,13 @@ test.each([
   const cwd = await mkdtemp(join(folder, 'usage-'))
   await writeFile(join(cwd, 'package.json'), '{"name":"portcullis"}')
   await writeFile(join(cwd, 'wrangler.toml'), 'name = "g"\nmain = "g.ts"')
-  const { code, stdout, stderr } = await runCli(['doctor', ...args], { cwd })
+  const { code, stdout, stderr } = await runHere(['doctor', ...args], { cwd })
   expect({ code, stdout }, stderr).toEqual({ code: 2, stdout: '' })
   expect(stderr).toContain(message)
 })
 
 test('a file that does not exist is refused', async () => {
-  const { code, stdout, stderr } = await runCli(['doctor', '--values', '/none'], { cwd: folder })
+  const { code, stdout, stderr } = await runHere(['doctor', '--values', '/none'], { cwd: folder })
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr).toBe('portcullis: --values: /none does not exist\n')
 })

@@ -1,7 +1,7 @@
 /** `portcullis explain --request-id`: what the event of a request has, and what it does not. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeNodeProject } from '../runtimes/node/project.ts'
-import { runCli } from './command-line.ts'
+import { runHere } from './command-here.ts'
 import { closeStubGateways, startStubGateway } from './stub-gateway.ts'
 
 const POLICY = `
@@ -50,7 +50,7 @@ async function explain(event: object, ...args: readonly string[]) {
     ...event,
   }
   const { url } = await startStubGateway({ '/-/admin/audit': { body: { events: [recorded] } } })
-  return runCli(['explain', '--request-id', ID, ...args], {
+  return runHere(['explain', '--request-id', ID, ...args], {
     cwd: project.folder,
     env: { ...ENV, PORTCULLIS_URL: url },
   })

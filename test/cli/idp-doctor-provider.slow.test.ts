@@ -7,7 +7,7 @@ import {
   OTHER_RESOURCE,
   startOidcProvider,
 } from '../harness/oidc-provider.ts'
-import { runCli } from './command-line.ts'
+import { runHere } from './command-here.ts'
 
 async function start(options: OidcProviderOptions = {}) {
   const provider = await startOidcProvider({ claims: { roles: ['reader'] }, ...options })
@@ -19,7 +19,7 @@ async function start(options: OidcProviderOptions = {}) {
 /** Returns the first line, the exit code, and the suggested fields. */
 async function examine(token: string, entries: readonly object[], ...args: readonly string[]) {
   const command = ['idp', 'doctor', '-', '--issuers', JSON.stringify(entries), ...args, '--json']
-  const { code, stdout } = await runCli(command, { input: token })
+  const { code, stdout } = await runHere(command, { input: token })
   const { mistake, suggestion } = JSON.parse(stdout)
   return { code, mistake, fields: suggestion?.fields, verdict: suggestion?.verdict }
 }

@@ -6,6 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { parseSigningKeys } from '../../src/access/tokens/signing-keys.ts'
 import { configuredClients } from '../../src/features/authorization-server/schemas/client.ts'
 import { createKey, mint } from '../harness/issuer.ts'
+import { runHere } from './command-here.ts'
 import { runCli } from './command-line.ts'
 
 describe('token decode', () => {
@@ -23,7 +24,7 @@ describe('token decode', () => {
 
   test('prints JSON with --json', async () => {
     const token = await mint(await createKey('k'), { claims: { sub: 'alice' } })
-    const { code, stdout } = await runCli(['token', 'decode', '--json', token])
+    const { code, stdout } = await runHere(['token', 'decode', '--json', token])
     expect(code).toBe(0)
     const decoded = JSON.parse(stdout)
     expect(decoded).toMatchObject({ verified: false, claims: { sub: 'alice' } })
@@ -33,7 +34,7 @@ describe('token decode', () => {
   test.each([randomUUID(), 'a.b.c', 'e30.e30', '!!.!!.!!', 'W10.W10.AA'])(
     'refuses %s, which is not a JWT',
     async (text) => {
-      const { code, stdout, stderr } = await runCli(['token', 'decode', text])
+      const { code, stdout, stderr } = await runHere(['token', 'decode', text])
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
       expect(stderr).toContain('not_a_jwt')
       expect(stderr).not.toContain(text)
@@ -42,7 +43,7 @@ describe('token decode', () => {
 
   test('refuses standard input that is empty or too long', async () => {
     for (const input of ['', ' \n', 'x'.repeat(100_000)]) {
-      const { code, stdout } = await runCli(['token', 'decode', '-'], { input })
+      const { code, stdout } = await runHere(['token', 'decode', '-'], { input })
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     }
   })
@@ -61,7 +62,7 @@ describe('clients hash-secret', () => {
     expect(clients).toMatchObject([{ id, roles: ['operator'], secretSha256: hash(secret) }])
     expect(configuredClients.safeParse(clients).success).toBe(true)
     expect(stderr).not.toContain(secret)
-    const again = await runCli(['clients', 'hash-secret'])
+    const again = await runHere(['clients', 'hash-secret'])
     expect(again.stdout).not.toContain(secret)
   })
 
@@ -69,7 +70,7 @@ describe('clients hash-secret', () => {
     const id = randomUUID()
     const secret = 'a secret that the operator chose'
     const args = ['clients', 'hash-secret', '-', '--json', '--id', id, '--name', 'ci']
-    const { code, stdout, stderr } = await runCli([...args, '--role', 'a', '--role', 'b'], {
+    const { code, stdout, stderr } = await runHere([...args, '--role', 'a', '--role', 'b'], {
       input: `${secret}\n`,
     })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -83,7 +84,7 @@ describe('clients hash-secret', () => {
     [['-'], 'too short'],
     [['--id', 'operator'], ''],
   ])('refuses %j [S47]', async (args, input) => {
-    const { code, stdout } = await runCli(['clients', 'hash-secret', ...args], { input })
+    const { code, stdout } = await runHere(['clients', 'hash-secret', ...args], { input })
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   })
 })
@@ -95,7 +96,7 @@ describe('keys', () => {
   afterAll(() => rmSync(folder, { recursive: true }))
 
   test('generate prints a value of SIGNING_KEYS that the gateway accepts', async () => {
-    const { code, stdout, stderr } = await runCli(['keys', 'generate', '--alg', 'EdDSA'])
+    const { code, stdout, stderr } = await runHere(['keys', 'generate', '--alg', 'EdDSA'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(keysIn(stdout)).toMatchObject([{ kty: 'OKP', alg: 'EdDSA' }])
   })
@@ -105,17 +106,17 @@ describe('keys', () => {
     expect(generated.code).toBe(0)
     expect((statSync(file).mode & 0o777).toString(8)).toBe('600')
     const [first] = keysIn(readFileSync(file, 'utf8'))
-    const again = await runCli(['keys', 'generate', '--file', file])
+    const again = await runHere(['keys', 'generate', '--file', file])
     expect({ code: again.code, stdout: again.stdout }).toEqual({ code: 1, stdout: '' })
     expect(again.stderr).toContain('keys_file: ')
     expect(again.stderr).toContain('already has keys; rotate them')
     expect(keysIn(readFileSync(file, 'utf8'))).toEqual([first])
 
-    const rotated = await runCli(['keys', 'rotate', '--file', file])
+    const rotated = await runHere(['keys', 'rotate', '--file', file])
     expect(rotated.code).toBe(0)
     const set = keysIn(readFileSync(file, 'utf8'))
     expect(set).toHaveLength(2)
-    const listed = await runCli(['keys', 'list', '--file', file, '--json'])
+    const listed = await runHere(['keys', 'list', '--file', file, '--json'])
     expect(JSON.parse(listed.stdout)).toMatchObject({
       keys: [{ state: 'next' }, { kid: first?.kid, state: 'active' }],
     })
@@ -129,7 +130,7 @@ describe('keys', () => {
     [['generate', '--alg', 'HS256'], 'Allowed choices are ES256, RS256, Ed25519, EdDSA'],
     [['rotate'], "required option '--file <path>' not specified"],
   ])('refuses %j with status 2', async (args, message) => {
-    const { code, stdout, stderr } = await runCli(['keys', ...args])
+    const { code, stdout, stderr } = await runHere(['keys', ...args])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain(message)
   })

@@ -20,7 +20,7 @@ import { type Server, startGateway, startServer, type TestGateway } from '../har
 import { freePort } from '../harness/process.ts'
 import { startRedisCluster, type TestCluster } from '../harness/redis-cluster.ts'
 import { hasRedisServer } from '../harness/resp-server.ts'
-import { runCli } from './command-line.ts'
+import { runHere } from './command-here.ts'
 
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
@@ -84,7 +84,7 @@ describe.skipIf(!hasRedisServer)('after an import', () => {
   })
   async function runImport(args: readonly string[] = [], more = {}) {
     const command = ['redis', 'import', '--json', ...args]
-    const { code, stdout, stderr } = await runCli(command, { env: environment(more) })
+    const { code, stdout, stderr } = await runHere(command, { env: environment(more) })
     // The client of a cluster may print what an operator must know before the error.
     const answer = (stdout || stderr).trimEnd().split('\n').at(-1) ?? ''
     expect(answer, stdout + stderr).toMatch(/^\{/)

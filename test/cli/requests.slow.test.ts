@@ -10,6 +10,7 @@ import { newRevocationSchema } from '../../src/access/revocation/record.ts'
 import { newClientSchema } from '../../src/features/authorization-server/client.ts'
 import { newAssignmentSchema } from '../../src/features/plans/assignment.ts'
 import { createKey, mint } from '../harness/issuer.ts'
+import { runHere } from './command-here.ts'
 import { runCli } from './command-line.ts'
 import { closeStubGateways, startStubGateway } from './stub-gateway.ts'
 
@@ -48,7 +49,7 @@ async function requestOf(args: readonly string[], input = '') {
   const body = { id: ID, token: 't', overrides: [], plans: [], assignments: [], ...lists }
   const answers = [...paths, ...others].map((path) => [`/-/admin/${path}`, { body }])
   const { url, requests } = await startStubGateway(Object.fromEntries(answers))
-  const { code, stderr } = await runCli([...args, '--url', url], { env: ENV, input })
+  const { code, stderr } = await runHere([...args, '--url', url], { env: ENV, input })
   expect(code, stderr).toBe(0)
   expect(requests.length).toBe(3)
   const [, , call] = requests
@@ -293,12 +294,12 @@ test('limits list prints the mode and the lease of each limit', async () => {
   ]
   const { url } = await startStubGateway({ '/-/admin/limits': { body: { limits, overrides: [] } } })
   const list = ['limits', 'list', '--url', url]
-  expect((await runCli(list, { env: ENV })).stdout.trimEnd().split(/ *\n/)).toEqual([
+  expect((await runHere(list, { env: ENV })).stdout.trimEnd().split(/ *\n/)).toEqual([
     'NAME  LIMIT  WINDOW SECONDS  BY       MODE     ON UNAVAILABLE  ENGINE   COST  LEASE',
     'a     10     60              subject  observe  deny            exact    1     20 for 1000 ms',
     'b     10     60              subject  enforce  deny            upstash  1     -',
   ])
-  const asJson = await runCli([...list, '--json'], { env: ENV })
+  const asJson = await runHere([...list, '--json'], { env: ENV })
   expect(JSON.parse(asJson.stdout)).toEqual({ limits, overrides: [] })
 })
 
@@ -347,7 +348,7 @@ describe('clients create --jwks', () => {
     const { url, requests } = await startStubGateway({})
     for (const key of [await exportJWK(pair.privateKey), { kty: 'oct', k: 'c2VjcmV0' }]) {
       await writeFile(secret, JSON.stringify({ keys: [key] }))
-      const { code, stderr } = await runCli([...create, secret, '--url', url], { env: ENV })
+      const { code, stderr } = await runHere([...create, secret, '--url', url], { env: ENV })
       expect(code).toBe(2)
       expect(stderr).toContain('contains private keys')
     }

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { writeAuthority, writeCertificate } from '../harness/certificate.ts'
 import { freePort } from '../harness/process.ts'
+import { runHere } from './command-here.ts'
 import { runCli } from './command-line.ts'
 import { closeStubGateways, METADATA, type StubResponse, startStubGateway } from './stub-gateway.ts'
 
@@ -20,7 +21,7 @@ const NO_CLIENT =
 afterEach(closeStubGateways)
 
 const keysList = (url: string, ...args: string[]) =>
-  runCli(['keys', 'list', '--url', url, ...args], { env: ENV })
+  runHere(['keys', 'list', '--url', url, ...args], { env: ENV })
 
 describe('an unreachable gateway: a command exits with 3', () => {
   test('if the port refuses the connection', async () => {
@@ -275,7 +276,7 @@ describe('a refusal: a command exits with 1', () => {
       ]),
     )
     const { url } = await startStubGateway({ ...missing, '/-/admin/keys': { body: { keys: [] } } })
-    const { code, stderr } = await runCli([command, ...args, '--url', url], { env: ENV })
+    const { code, stderr } = await runHere([command, ...args, '--url', url], { env: ENV })
     expect(code).toBe(1)
     expect(stderr).toContain(
       `not_found: the gateway has no ${feature}: its policy needs ${feature}()`,
@@ -289,7 +290,7 @@ describe('a refusal: a command exits with 1', () => {
       '/-/admin/plans': { body: { plans: [], assignments: [] } },
       [`/-/admin/plans/assignments/${ID}`]: { status: 404, body: NOT_FOUND },
     })
-    const { stderr } = await runCli(['plans', 'remove', ID, '--url', url], { env: ENV })
+    const { stderr } = await runHere(['plans', 'remove', ID, '--url', url], { env: ENV })
     expect(stderr).toBe('portcullis: not_found: None.\n')
   })
 
@@ -316,7 +317,7 @@ describe('a refusal: a command exits with 1', () => {
     ]
     const problem = { code: 'invalid_input', detail: 'None.', errors }
     const { url } = await startStubGateway({ '/-/admin/clients': { status: 422, body: problem } })
-    const { stderr } = await runCli(['clients', 'list', '--url', url], { env: ENV })
+    const { stderr } = await runHere(['clients', 'list', '--url', url], { env: ENV })
     expect(stderr).toBe(
       'portcullis: invalid_input: The gateway refused the request.\n' +
         '  params/id: must be an id, which is a UUID; `portcullis clients list` shows the ids\n' +

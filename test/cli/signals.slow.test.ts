@@ -9,6 +9,7 @@ import { EVENT_AUDIENCE, pushEvent, SSF, signEvent } from '../features/signals/t
 import { startHttpServer } from '../harness/http-server.ts'
 import { createKey } from '../harness/issuer.ts'
 import { redisVars, startTestRedis } from '../harness/redis.ts'
+import { runHere } from './command-here.ts'
 import { runCli } from './command-line.ts'
 
 interface Stream {
@@ -114,7 +115,7 @@ beforeEach(() => {
 const secrets = (accessToken = 't0ken', more: object = {}) =>
   JSON.stringify([{ issuer: transmitter.url, accessToken, ...more }])
 const run = (args: readonly string[], env: Readonly<Record<string, string>>) =>
-  runCli(['signals', ...args, '--json'], { env })
+  runHere(['signals', ...args, '--json'], { env })
 
 describe('portcullis signals', () => {
   test('connects a gateway, which accepts the verification event', async () => {

@@ -5,6 +5,7 @@ import { parseEnv } from 'node:util'
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ALL_CLAIMS, ALL_FLAGS, ALL_SECONDS } from '../dev/start/requested-claims.ts'
+import { runHere } from './command-here.ts'
 import { runCli } from './command-line.ts'
 
 describe('portcullis token sign', () => {
@@ -43,7 +44,7 @@ describe('portcullis token sign', () => {
 
   test('uses the keys of the project in a folder below it, and writes nothing there', async () => {
     const below = join(project, 'src')
-    const { stdout } = await runCli(['token', '--sub', 'alice', '--json'], { cwd: below })
+    const { stdout } = await runHere(['token', '--sub', 'alice', '--json'], { cwd: below })
     const { token } = JSON.parse(stdout) as { readonly token: string }
     const { payload } = await verified(token)
     expect((payload.exp ?? 0) - (payload.iat ?? 0)).toBe(3_600)
@@ -65,7 +66,7 @@ describe('portcullis token sign', () => {
     })
 
     test('no secrets are written, and the message says where keys come from', async () => {
-      const { code, stdout, stderr } = await runCli(SUB, { cwd: server })
+      const { code, stdout, stderr } = await runHere(SUB, { cwd: server })
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
       expect(stderr).toMatch(/set SIGNING_KEYS and PUBLIC_URL .* --values/)
       expect(await readdir(server)).toEqual(['package.json'])
@@ -74,7 +75,7 @@ describe('portcullis token sign', () => {
     test('the keys are those of the file of serve', async () => {
       const values = join(folder, 'gateway.env')
       await writeFile(values, await readFile(join(project, '.dev.vars'), 'utf8'))
-      const { code, stdout } = await runCli([...SUB, '--values', values], { cwd: server })
+      const { code, stdout } = await runHere([...SUB, '--values', values], { cwd: server })
       expect(code).toBe(0)
       expect((await verified(stdout.trim())).payload.sub).toBe('alice')
       expect(await readdir(server)).toEqual(['package.json'])
@@ -87,14 +88,14 @@ describe('portcullis token sign', () => {
     ['an empty role', ['token', '--sub', 'a', '--role', ''], '--role must not be empty'],
     ['another unit', ['token', '--sub', 'a', '--ttl', '1w'], 'It must look like 90s, 15m, 1h'],
   ])('refuses %s with exit code 2', async (_what, args, message) => {
-    const { code, stdout, stderr } = await runCli(args, { cwd: project })
+    const { code, stdout, stderr } = await runHere(args, { cwd: project })
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain(message)
   })
 
   test('refuses keys that are none, without repeating them', async () => {
     const env = { SIGNING_KEYS: '{"keys":["secret"]}' }
-    const outcome = await runCli(['token', '--sub', 'a'], { cwd: project, env })
+    const outcome = await runHere(['token', '--sub', 'a'], { cwd: project, env })
     expect(outcome).toEqual({
       code: 1,
       stdout: '',
@@ -106,7 +107,7 @@ describe('portcullis token sign', () => {
   test.each([['token', '--sub', 'a'], ['dev']])(
     '%s outside a project names the command that creates one',
     async (...args) => {
-      const { code, stderr } = await runCli(args, { cwd: folder })
+      const { code, stderr } = await runHere(args, { cwd: folder })
       expect(code).toBe(2)
       expect(stderr).toContain(
         '`npm run create -- DIRECTORY` in a checkout of portcullis creates a project',

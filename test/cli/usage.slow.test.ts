@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { runHere } from './command-here.ts'
 import { runCli } from './command-line.ts'
 
 const SECRET = `pcs_${'A1b2C3d4'.repeat(6)}`
@@ -57,24 +58,24 @@ describe('a command line with a mistake exits with 2 before a request:', () => {
   })
 
   test('a group without a command prints its help on stderr', async () => {
-    const { code, stdout, stderr } = await runCli(['clients'])
+    const { code, stdout, stderr } = await runHere(['clients'])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain('Usage: portcullis clients')
   })
 
   test('a missing client id or secret is reported, if neither the environment nor a checkout has it', async () => {
-    const none = await runCli(['keys', 'list'])
+    const none = await runHere(['keys', 'list'])
     expect(none).toMatchObject({ code: 2, stdout: '' })
     expect(none.stderr).toContain(
       'PORTCULLIS_CLIENT_ID is not set; `portcullis clients hash-secret` creates',
     )
-    const half = await runCli(['keys', 'list'], { env: { PORTCULLIS_CLIENT_ID: ID } })
+    const half = await runHere(['keys', 'list'], { env: { PORTCULLIS_CLIENT_ID: ID } })
     expect(half).toMatchObject({ code: 2, stdout: '' })
     expect(half.stderr).toContain('PORTCULLIS_CLIENT_SECRET is not set')
   })
 
   test('the error is JSON with --json', async () => {
-    const { code, stdout, stderr } = await runCli(['keys', 'list', '--json', '--hurry'])
+    const { code, stdout, stderr } = await runHere(['keys', 'list', '--json', '--hurry'])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(JSON.parse(stderr)).toEqual({
       error: { code: 'usage', detail: "unknown option '--hurry'", requestId: null },
@@ -95,7 +96,7 @@ describe('a credential in the wrong argument is not printed:', () => {
     [['usage', '--key', API_KEY]],
     [['clients', 'hash-secret', SECRET]],
   ])('%#', async (args) => {
-    const { code, stdout, stderr } = await runCli(args, { env: CREDENTIALS })
+    const { code, stdout, stderr } = await runHere(args, { env: CREDENTIALS })
     expect(code).toBe(2)
     expect(stdout + stderr).not.toContain(SECRET)
     expect(stdout + stderr).not.toContain(token)
@@ -103,7 +104,7 @@ describe('a credential in the wrong argument is not printed:', () => {
   })
 
   test('and control characters of an option are escaped', async () => {
-    const { code, stderr } = await runCli(['keys', 'list', '--\u001b[31m\u202e'])
+    const { code, stderr } = await runHere(['keys', 'list', '--\u001b[31m\u202e'])
     expect(code).toBe(2)
     expect(stderr).toContain("unknown option '--\\u{1b}[31m\\u{202e}'")
   })

@@ -1,5 +1,6 @@
 /** `portcullis mcp tools`: which tools of a gateway have another definition than the approved one. */
 import { afterEach, expect, test } from 'vitest'
+import { runHere } from '../command-here.ts'
 import { runCli } from '../command-line.ts'
 import { closeStubGateways, startStubGateway } from '../stub-gateway.ts'
 
@@ -29,7 +30,7 @@ afterEach(closeStubGateways)
 
 async function run(...args: readonly string[]) {
   const { url } = await startStubGateway({ '/-/admin/mcp/tools': { body: { servers: SERVERS } } })
-  return await runCli(['mcp', 'tools', '--url', url, ...args], { env: ENV })
+  return await runHere(['mcp', 'tools', '--url', url, ...args], { env: ENV })
 }
 
 test('the changed tool is first, as text, and the last line counts', async () => {
