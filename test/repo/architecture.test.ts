@@ -42,6 +42,13 @@ describe('the structure of the source', () => {
     expect(cyclesOf(edges, directoryOf)).toEqual([])
   })
 
+  test('the folders in a feature form a tree too, which its index.ts composes', () => {
+    const folderIn = (file: string) => (file.endsWith('/index.ts') ? file : dirname(file))
+    const inFeatures = edges.filter(({ from, to }) => FEATURE.test(from) && FEATURE.test(to))
+    expect(inFeatures.length).toBeGreaterThan(500)
+    expect(cyclesOf(inFeatures, folderIn)).toEqual([])
+  })
+
   test('files form no cycle of imports', () => {
     expect(cyclesOf(edges, (file) => file)).toEqual([])
   })

@@ -27,7 +27,7 @@ import {
 } from '../authorization-server/schemas/client.ts'
 import { clientAgreement } from '../authorization-server/schemas/new-client.ts'
 import { DEFAULT_REQUESTS_PER_MINUTE } from '../sign-in/definition.ts'
-import { mistakesInTexts, type PageLanguage, reportMissing } from '../sign-in/pages/language.ts'
+import { mistakesInTexts, type PageLanguage, reportMissing } from '../sign-in/rendering/language.ts'
 import { SIGNED_IN } from '../sign-in/signed-in.ts'
 import { createAuthorizationEndpoint } from './authorization-endpoint.ts'
 import { authorizationCodeGrant } from './code-grant.ts'

@@ -4,9 +4,9 @@ import { createExchange } from '../../isolate/exchange.ts'
 import type { GatewayVariables } from '../../middleware/context.ts'
 import type { ClientAuthenticator } from './client-authenticator.ts'
 import type { AuthorizationServerOptions, PublicClients } from './options.ts'
-import type { OAuthEndpoint } from './routes/routes.ts'
 import type { SecurityProfile } from './schemas/client.ts'
 import type { GrantHandlers } from './token-endpoint.ts'
+import type { OAuthEndpoint } from './token-request.ts'
 
 export interface CodeFlow {
   readonly publicClients: PublicClients

@@ -18,6 +18,14 @@ export interface OAuthRequest extends ClientRequest {
   readonly waitUntil: WaitUntil
 }
 
+/** An endpoint that accepts POST with a form. */
+export interface OAuthEndpoint {
+  readonly path: string
+  readonly handle: (request: OAuthRequest) => Promise<object | undefined>
+  /** Default 200. */
+  readonly status?: 201
+}
+
 /** A token request of an authenticated client. */
 export interface TokenRequest
   extends AuthenticatedClient,

@@ -1,7 +1,7 @@
 /** A language in which no text of the pages is missing. */
 import type { ENGLISH as AUTHORIZATION_CODE } from '../authorization-code/routes/english.ts'
-import type { ENGLISH as SIGN_IN } from '../sign-in/pages/english.ts'
-import type { PageLanguage } from '../sign-in/pages/language.ts'
+import type { ENGLISH as SIGN_IN } from '../sign-in/rendering/english.ts'
+import type { PageLanguage } from '../sign-in/rendering/language.ts'
 
 /**
  * A `PageLanguage` with every text. A file that `satisfies` it does not compile after an update that adds a text;

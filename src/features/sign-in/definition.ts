@@ -1,5 +1,5 @@
 /** The sign-in as a user configures it, and its defaults. */
-import type { Branding, PageTheme } from './page-theme.ts'
+import type { Branding, PageTheme } from './rendering/page-theme.ts'
 
 export interface SignInDefinition {
   /** A session ends after this time without a request. Default 1,800; at least 60. */

@@ -6,8 +6,8 @@ import { requirements } from '../../validators/claim-requirements.ts'
 import { roleNames } from '../../validators/names.ts'
 import { text, wholeNumber, withShorthand } from '../../validators/schema-parts.ts'
 import { privateUrl } from '../../validators/variables.ts'
-import { ENGLISH } from './pages/english.ts'
-import { mistakesInTexts } from './pages/language.ts'
+import { ENGLISH } from './rendering/english.ts'
+import { mistakesInTexts } from './rendering/language.ts'
 
 /** A value of one CSS property. It cannot end the declaration, or load anything. */
 const cssValue = z.string().check(

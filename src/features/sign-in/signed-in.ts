@@ -1,8 +1,8 @@
 /** What the sign-in offers to other features with pages for people. */
 import { createExchange } from '../../isolate/exchange.ts'
 import type { BrowserSessionOptions, SessionStages } from './browser-session.ts'
-import type { PageLanguage } from './pages/language.ts'
-import type { RenderPage } from './pages/page.ts'
+import type { PageLanguage } from './rendering/language.ts'
+import type { RenderPage } from './rendering/page.ts'
 import type { SignedInUsers } from './signed-in-user.ts'
 
 export const SIGNED_IN = createExchange<{

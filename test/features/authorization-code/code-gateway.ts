@@ -15,7 +15,7 @@ import {
 import { createClientRegistry } from '../../../src/features/authorization-server/redis/clients.ts'
 import { openapi } from '../../../src/features/openapi/index.ts'
 import { operators } from '../../../src/features/operators/index.ts'
-import { createPages } from '../../../src/features/sign-in/pages/page.ts'
+import { createPages } from '../../../src/features/sign-in/rendering/page.ts'
 import { SIGNED_IN } from '../../../src/features/sign-in/signed-in.ts'
 import type { Feature } from '../../../src/gateway/feature.ts'
 import type { Runtime } from '../../../src/gateway/runtime.ts'

@@ -2,8 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { german } from '../../../src/features/languages/index.ts'
 import { signIn } from '../../../src/features/sign-in/index.ts'
-import { ENGLISH } from '../../../src/features/sign-in/pages/english.ts'
-import { type PageLanguage, reportMissing } from '../../../src/features/sign-in/pages/language.ts'
+import { ENGLISH } from '../../../src/features/sign-in/rendering/english.ts'
+import {
+  type PageLanguage,
+  reportMissing,
+} from '../../../src/features/sign-in/rendering/language.ts'
 import { RUNTIMES, type SignInGateway, startGateway } from '../sign-in/gateway.ts'
 import { createUserAgent } from '../sign-in/user-agent.ts'
 

@@ -11,13 +11,6 @@ import {
 import { ENGLISH as CONSENT } from '../../../src/features/authorization-code/routes/english.ts'
 import { german } from '../../../src/features/languages/german.ts'
 import { deniedPage } from '../../../src/features/sign-in/pages/denied-page.ts'
-import { ENGLISH as SIGN_IN } from '../../../src/features/sign-in/pages/english.ts'
-import {
-  DEFAULT_LANGUAGE,
-  mistakesInTexts,
-  type PageLanguage,
-} from '../../../src/features/sign-in/pages/language.ts'
-import type { Page } from '../../../src/features/sign-in/pages/page.ts'
 import {
   chooserPage,
   sessionsPage,
@@ -25,6 +18,13 @@ import {
   signOutPage,
 } from '../../../src/features/sign-in/pages/pages.ts'
 import { errorPage } from '../../../src/features/sign-in/pages/refusal-page.ts'
+import { ENGLISH as SIGN_IN } from '../../../src/features/sign-in/rendering/english.ts'
+import {
+  DEFAULT_LANGUAGE,
+  mistakesInTexts,
+  type PageLanguage,
+} from '../../../src/features/sign-in/rendering/language.ts'
+import type { Page } from '../../../src/features/sign-in/rendering/page.ts'
 import type { ActiveSession } from '../../../src/features/sign-in/sessions.ts'
 import type { Check } from '../../../src/problems/checks.ts'
 

@@ -9,7 +9,7 @@ import { authorizationServer } from '../../../src/features/authorization-server/
 import { operators } from '../../../src/features/operators/index.ts'
 import { plans } from '../../../src/features/plans/index.ts'
 import { relations } from '../../../src/features/relations/index.ts'
-import { createPages } from '../../../src/features/sign-in/pages/page.ts'
+import { createPages } from '../../../src/features/sign-in/rendering/page.ts'
 import { SIGNED_IN } from '../../../src/features/sign-in/signed-in.ts'
 import { composeServices } from '../../../src/gateway/compose-services.ts'
 import type { Feature } from '../../../src/gateway/feature.ts'

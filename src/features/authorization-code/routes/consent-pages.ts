@@ -1,15 +1,15 @@
 /** The pages of the authorization endpoint: consent, refusal, and the list of consents. */
 import { html } from 'hono/html'
 import { classifyRedirect } from '../../authorization-server/schemas/redirect-uri.ts'
-import type { PageContent } from '../../sign-in/pages/content.ts'
 import { inEnglish } from '../../sign-in/pages/denied-page.ts'
+import type { PageContent } from '../../sign-in/rendering/content.ts'
 import {
   formatDay,
   inUnknownLanguage,
   type PageLanguage,
   textsOf,
-} from '../../sign-in/pages/language.ts'
-import type { Page } from '../../sign-in/pages/page.ts'
+} from '../../sign-in/rendering/language.ts'
+import type { Page } from '../../sign-in/rendering/page.ts'
 import { signInPath } from '../../sign-in/return-path.ts'
 import type { Consent } from '../consent.ts'
 import type { ClientOrigin } from '../registration/directory.ts'

@@ -24,7 +24,7 @@ import {
   REVOCATION_PATH,
   TOKEN_PATH,
 } from '../metadata.ts'
-import type { OAuthRequest } from '../token-request.ts'
+import type { OAuthEndpoint, OAuthRequest } from '../token-request.ts'
 import { OAUTH_HEADERS, toOAuthError } from './error.ts'
 
 export interface OAuthOptions {
@@ -41,14 +41,6 @@ export interface OAuthOptions {
 
 /** Creates CORS for an endpoint with these methods. */
 type ForPages = (methods: string) => MiddlewareHandler
-
-/** An endpoint that accepts POST with a form. */
-export interface OAuthEndpoint {
-  readonly path: string
-  readonly handle: (request: OAuthRequest) => Promise<object | undefined>
-  /** Default 200. */
-  readonly status?: 201
-}
 
 /** 64 KiB: a subject token and an assertion of 8 KB each, and reserve. */
 const MAX_BODY_BYTES = 65_536

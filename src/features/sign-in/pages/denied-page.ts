@@ -1,10 +1,15 @@
 /** The pages of refused navigations: what happened, and what the person can do. */
 import { html } from 'hono/html'
 import type { Problem } from '../../../problems/problem.ts'
+import type { PageContent } from '../rendering/content.ts'
+import { ENGLISH } from '../rendering/english.ts'
+import {
+  DEFAULT_LANGUAGE,
+  formatDuration,
+  type PageLanguage,
+  textsOf,
+} from '../rendering/language.ts'
 import { SIGN_OUT_PATH, signInPath } from '../return-path.ts'
-import type { PageContent } from './content.ts'
-import { ENGLISH } from './english.ts'
-import { DEFAULT_LANGUAGE, formatDuration, type PageLanguage, textsOf } from './language.ts'
 
 export interface RefusedNavigation {
   readonly status: number

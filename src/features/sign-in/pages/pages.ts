@@ -1,19 +1,19 @@
 /** The pages of the sign-in. */
 import { html } from 'hono/html'
 import type { Provider } from '../provider.ts'
-import { HOME_PATH, SESSIONS_PATH, SIGN_OUT_PATH } from '../return-path.ts'
-import type { ActiveSession } from '../sessions.ts'
-import { identifyBrowser } from './browser-name.ts'
-import type { PageContent } from './content.ts'
-import { ENGLISH } from './english.ts'
+import type { PageContent } from '../rendering/content.ts'
+import { ENGLISH } from '../rendering/english.ts'
 import {
   formatCountry,
   formatTime,
   inUnknownLanguage,
   type PageLanguage,
   textsOf,
-} from './language.ts'
-import type { Page } from './page.ts'
+} from '../rendering/language.ts'
+import type { Page } from '../rendering/page.ts'
+import { HOME_PATH, SESSIONS_PATH, SIGN_OUT_PATH } from '../return-path.ts'
+import type { ActiveSession } from '../sessions.ts'
+import { identifyBrowser } from './browser-name.ts'
 import { signInAgain } from './refusal-page.ts'
 
 const sayIn = textsOf('signIn', ENGLISH)

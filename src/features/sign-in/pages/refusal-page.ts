@@ -4,11 +4,11 @@ import { Denied, Unavailable } from '../../../errors.ts'
 import { problemOf } from '../../../middleware/problem-handler.ts'
 import type { Check } from '../../../problems/checks.ts'
 import { isOperatorsFault } from '../provider-call.ts'
+import type { PageContent } from '../rendering/content.ts'
+import { ENGLISH } from '../rendering/english.ts'
+import { inUnknownLanguage, type PageLanguage, textsOf } from '../rendering/language.ts'
+import type { Page } from '../rendering/page.ts'
 import { HOME_PATH, type SignInDemand, signInPath } from '../return-path.ts'
-import type { PageContent } from './content.ts'
-import { ENGLISH } from './english.ts'
-import { inUnknownLanguage, type PageLanguage, textsOf } from './language.ts'
-import type { Page } from './page.ts'
 
 /** The login that was refused, as far as it is known. */
 export interface RefusedLogin {

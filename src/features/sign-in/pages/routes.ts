@@ -29,6 +29,8 @@ import { isNavigation } from '../navigation.ts'
 import type { Provider } from '../provider.ts'
 import type { ProviderSessions } from '../provider-sessions.ts'
 import { signInRefused } from '../refused.ts'
+import { preferLocales } from '../rendering/language.ts'
+import type { RenderPage } from '../rendering/page.ts'
 import {
   BACK_CHANNEL_LOGOUT_PATH,
   CALLBACK_PATH,
@@ -51,8 +53,6 @@ import type { SessionReader } from '../session-reader.ts'
 import type { SessionOwner } from '../session-store.ts'
 import { ownerOf, type Sessions } from '../sessions.ts'
 import { checkOf, isUnmet, isUsed } from './failed-check.ts'
-import { preferLocales } from './language.ts'
-import type { RenderPage } from './page.ts'
 import { chooserPage, sessionsPage, signedOutPage, signOutPage } from './pages.ts'
 import { placeOf } from './place.ts'
 import { demandIn, firstIn } from './query.ts'

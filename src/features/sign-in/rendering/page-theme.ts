@@ -1,5 +1,5 @@
 /** How the pages look, and whose they are. */
-import type { PageLanguage } from './pages/language.ts'
+import type { PageLanguage } from './language.ts'
 
 /** Whose the pages are. */
 export interface Branding {

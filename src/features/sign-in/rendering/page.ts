@@ -4,10 +4,10 @@ import { html, raw } from 'hono/html'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { NO_STORE } from '../../../http/response-headers.ts'
 import { fieldsOf, varyBy } from '../../../http/shared-caches.ts'
-import { type Branding, formatStyle, type PageTheme } from '../page-theme.ts'
 import type { PageContent } from './content.ts'
 import { ENGLISH } from './english.ts'
 import { languageOf, type PageLanguage, textsOf, withoutMark } from './language.ts'
+import { type Branding, formatStyle, type PageTheme } from './page-theme.ts'
 
 export interface Page {
   readonly title: PageContent

@@ -1,14 +1,14 @@
 /** The stage that answers a refused navigation with a page. */
 import type { Context, MiddlewareHandler, Next } from 'hono'
-import { ProblemError } from '../../errors.ts'
-import { targetOf } from '../../http/path.ts'
-import type { GatewayVariables } from '../../middleware/context.ts'
-import { receivedHeaders } from '../../middleware/request-headers.ts'
-import { accountNameOf } from './account-name.ts'
-import { isShown } from './navigation.ts'
-import { deniedPage } from './pages/denied-page.ts'
-import type { RenderPage } from './pages/page.ts'
-import { returnPathIn } from './return-path.ts'
+import { ProblemError } from '../../../errors.ts'
+import { targetOf } from '../../../http/path.ts'
+import type { GatewayVariables } from '../../../middleware/context.ts'
+import { receivedHeaders } from '../../../middleware/request-headers.ts'
+import { accountNameOf } from '../account-name.ts'
+import { isShown } from '../navigation.ts'
+import type { RenderPage } from '../rendering/page.ts'
+import { returnPathIn } from '../return-path.ts'
+import { deniedPage } from './denied-page.ts'
 
 const PROBLEM_TYPE = 'application/problem+json'
 /** Fields of the problem document that the page has in another form. */
