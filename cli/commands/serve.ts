@@ -31,6 +31,8 @@ Environment, in addition:
   PROXY_TARGET_HEADERS
                    headers in which they report scheme, host and port: x-forwarded-proto,
                    x-forwarded-host, x-forwarded-port, or forwarded
+  PROXY_COUNTRY_HEADER, PROXY_CITY_HEADER
+                   headers in which they report where their client is, such as x-geo-country
   TLS_CERT_FILE, TLS_KEY_FILE
                    certificate and key, in PEM. Changed files are used within ten seconds, or at once
                    after SIGHUP.

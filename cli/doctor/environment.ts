@@ -26,6 +26,8 @@ const REMEDIES: Readonly<Record<string, string>> = {
   AUDIT_DATABASE: 'Set it as docs/audit.md describes, such as sqlite:/var/lib/portcullis/audit.db.',
   PROXY_TARGET_HEADERS:
     'Name only headers that these proxies overwrite, such as x-forwarded-proto.',
+  PROXY_COUNTRY_HEADER: 'Name the header that these proxies overwrite, such as x-geo-country.',
+  PROXY_CITY_HEADER: 'Name the header that these proxies overwrite, such as x-geo-city.',
   TRUSTED_PROXIES: 'Set it to the networks of the proxies, such as 10.0.0.0/8.',
 }
 const BINDING = /, or bind a (service|Worker) as ORIGIN( in wrangler\.toml)?/

@@ -160,12 +160,14 @@ function proxiesFinding(values: Values): Finding {
     TRUSTED_PROXIES,
     PROXY_HEADER = 'x-forwarded-for',
     PROXY_TARGET_HEADERS = [],
+    PROXY_COUNTRY_HEADER,
+    PROXY_CITY_HEADER,
   } = serverSettings(values)
-  if (TRUSTED_PROXIES !== undefined)
-    return ok(
-      PROXIES,
-      `${[...new Set([PROXY_HEADER, ...PROXY_TARGET_HEADERS])].join(', ')} is read from ${TRUSTED_PROXIES.length} networks`,
-    )
+  if (TRUSTED_PROXIES !== undefined) {
+    const places = [PROXY_COUNTRY_HEADER, PROXY_CITY_HEADER].filter((name) => name !== undefined)
+    const names = [...new Set([PROXY_HEADER, ...PROXY_TARGET_HEADERS, ...places])].join(', ')
+    return ok(PROXIES, `${names} is read from ${TRUSTED_PROXIES.length} networks`)
+  }
   const seen = 'none: all clients have the address of their connection'
   return isLocal(`http://${HOST.includes(':') ? `[${HOST}]` : HOST}`)
     ? warning(

@@ -41,7 +41,8 @@ const ENVIRONMENT_HELP = `Environment, all optional:
   AUTHORITY_TIMEOUT_MS      deadline of a call to either of them (default: 250)
   AUDIT_DATABASE            file of the audit trail of a gateway on Node: sqlite:, and a path
   TRUSTED_PROXIES           networks of proxies in front of a gateway on Node (default: none), with
-                            PROXY_HEADER and PROXY_TARGET_HEADERS (docs/node.md)`
+                            PROXY_HEADER, PROXY_TARGET_HEADERS, PROXY_COUNTRY_HEADER and
+                            PROXY_CITY_HEADER (docs/node.md)`
 
 export const USAGE = `npm start [-- --verbose]
 npm run start:node
@@ -105,6 +106,8 @@ const PASSED_THROUGH = [
   'FORWARD_AUTH_HOST',
   'PROXY_HEADER',
   'PROXY_TARGET_HEADERS',
+  'PROXY_COUNTRY_HEADER',
+  'PROXY_CITY_HEADER',
 ] as const
 
 /**

@@ -256,6 +256,7 @@ export function composeServices(
     redis,
     relationCheck: relations?.check,
     admissionStore: runtime.admissionStore,
+    reportedPlaceOf: runtime.reportedPlaceOf,
     auditDb,
     spanTally: metrics.spans,
     counter: metrics.counter,

@@ -100,6 +100,8 @@ export interface FeatureParts extends Core, CallParts {
   readonly relationCheck: RelationCheck | undefined
   /** See `Runtime`. */
   readonly admissionStore?: Runtime['admissionStore'] | undefined
+  /** See `Runtime`. */
+  readonly reportedPlaceOf?: Runtime['reportedPlaceOf'] | undefined
   /** For `trailOf`, in the features that query the trail. */
   readonly auditDb: GivenDatabase | undefined
   readonly spanTally: SpanTally

@@ -20,6 +20,12 @@ import type { Config, EnvironmentSchema, FeatureVariables } from '../validators/
 /** Creates a connection to the Redis of the configuration. Connections may share a socket. */
 export type ConnectRedis = (options: RedisCallOptions) => RedisConnection
 
+/** Texts as a proxy has sent them. */
+export interface ReportedPlace {
+  readonly country?: string | undefined
+  readonly city?: string | undefined
+}
+
 /** Port: the runtime of a gateway. */
 export interface Runtime {
   /** Returns the schema of the variables. Default: the schema of Workers. */
@@ -44,6 +50,8 @@ export interface Runtime {
   readonly addressOf: (c: Context) => string | undefined
   /** Returns what a trusted proxy reported about the scheme, host and port of a request. Default: nothing. */
   readonly reportedOriginOf?: (c: Context) => ReportedOrigin | undefined
+  /** Returns what a trusted proxy reported about the place of the client. Default: the platform reports it, or nothing. */
+  readonly reportedPlaceOf?: (c: Context) => ReportedPlace
   /** Writes an audit event to the log, if there is no queue. Default: `console.log`. */
   readonly writeEvent?: ((line: string) => void) | undefined
   /**

@@ -65,7 +65,8 @@ const TRUSTED = new RegExp(
 export const isReserved = (name: string): boolean =>
   RESERVED.has(name) || RESERVED_FAMILY.test(name)
 
-const unwrapped = (name: string): string => name.replace(WRAPPING, '')
+/** Returns a lower-case name without the prefixes that servers remove. */
+export const unwrapped = (name: string): string => name.replace(WRAPPING, '')
 
 export interface HeaderRules {
   /**

@@ -128,10 +128,11 @@ ${card(
         'Browser sessions',
         table(
           'Browser sessions',
-          ['Since (UTC)', 'Browser', 'Issuer'],
-          caller.sessions.map(({ createdAt, userAgent, issuer }) => [
+          ['Since (UTC)', 'Browser', 'Place', 'Issuer'],
+          caller.sessions.map(({ createdAt, userAgent, city, country, issuer }) => [
             when(createdAt),
             userAgent ?? 'unknown',
+            [city, country].filter((part) => part !== null).join(', ') || 'unknown',
             issuer,
           ]),
         ),

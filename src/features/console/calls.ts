@@ -70,6 +70,8 @@ export const callerView = z.strictObject({
           issuer: z.string(),
           createdAt: time,
           userAgent: z.nullable(z.string()),
+          city: z.nullable(z.string()).check(describe('near the login, if it is known')),
+          country: z.nullable(z.string()).check(describe('ISO 3166-1, if it is known')),
         }),
       ),
     )
@@ -244,6 +246,8 @@ export function consoleCalls(parts: FeatureParts): (frame: CallFrame) => readonl
                     (await sessions.list({ issuer, providerSubject: value })).map((each) => ({
                       ...{ issuer, createdAt: timeOf(each.createdAtSeconds) },
                       userAgent: each.userAgent ?? null,
+                      city: each.city ?? null,
+                      country: each.country ?? null,
                     })),
                   ),
                 ),

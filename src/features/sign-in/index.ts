@@ -172,6 +172,7 @@ function createContribution(definition: SignInDefinition, parts: FeatureParts): 
     hosts,
     publicUrl,
     handOvers: createHandOvers({ hosts, publicUrl, store }),
+    reportedPlaceOf: parts.reportedPlaceOf,
     now,
   })
   const keepCookies = ownCookies({ names: cookies })

@@ -11,6 +11,7 @@ import { problemOf } from '../../middleware/problem-handler.ts'
 import { problemResponse } from '../../problems/problem.ts'
 import type { BackgroundWork } from './background-work.ts'
 import { breakOff, endSoon } from './break-off.ts'
+import type { Fields } from './fields.ts'
 import { IncomingRequest } from './incoming-request.ts'
 import { OriginResponse } from './origin-response.ts'
 import { type StallWatch, watchStalls } from './stalled-clients.ts'
@@ -47,11 +48,12 @@ export interface Listeners {
  * not readable is refused with 400 before the gateway, and without an audit event.
  *
  * An upgrade that is not accepted has a response like any request, and then the connection ends: its
- * further bytes are not read.
+ * further bytes are not read. `withhold` removes headers that the client must not send.
  */
 export function createListeners(
   gateway: Pick<Gateway, 'fetch'>,
   { context }: BackgroundWork,
+  withhold?: (headers: Fields, incoming: IncomingMessage) => void,
 ): Listeners {
   const relays: Relays = new Set()
   let isStopping = false
@@ -72,6 +74,7 @@ export function createListeners(
     let request: IncomingRequest
     try {
       request = new IncomingRequest(incoming)
+      withhold?.(request.headers, incoming)
       if (canUpgrade && request.body !== null)
         throw new Denied({ code: 'malformed_request', check: 'upgrade_with_body' })
     } catch (error) {

@@ -11,6 +11,7 @@ import { createEventLog } from './event-log.ts'
 import { createProcessKeySetCache } from './key-set-cache.ts'
 import { createNodeOrigin, type NodeOrigin } from './origin.ts'
 import { OriginResponse } from './origin-response.ts'
+import { type PlaceHeaders, placeHeaders } from './place-headers.ts'
 import { type TrustedProxies, trustedProxies } from './proxy-reports.ts'
 import { createPublicFetch } from './public-fetch.ts'
 import { connectResp, type RespClient } from './redis/resp.ts'
@@ -29,6 +30,8 @@ export interface NodeRuntime extends Runtime {
   readonly bindings: AuditTrail['bindings']
   /** Reports whether a trusted proxy made the connection of a request. */
   readonly isFromProxy: TrustedProxies['isFromProxy']
+  /** See `PlaceHeaders`. Undefined: no header is withheld. */
+  readonly withhold: PlaceHeaders['withhold'] | undefined
   /** Throws `Misconfigured` if the gateway cannot use its Redis (see `RespClient`) or its audit trail. */
   check(): Promise<void>
   /** See `RespClient`. Empty without a cluster. */
@@ -52,11 +55,17 @@ export interface NodeRuntime extends Runtime {
 /** Creates the runtime. Does NOT check the variables: `composeServices` does, with `environment`. */
 export function nodeRuntime(variables: Variables): NodeRuntime {
   const { REDIS_URL } = variables
-  const { TRUSTED_PROXIES = [], PROXY_HEADER, PROXY_TARGET_HEADERS } = serverSettings(variables)
+  const settings = serverSettings(variables)
+  const { TRUSTED_PROXIES = [], PROXY_HEADER, PROXY_TARGET_HEADERS } = settings
   const proxies = trustedProxies({
     trusted: TRUSTED_PROXIES,
     header: PROXY_HEADER,
     targetHeaders: PROXY_TARGET_HEADERS,
+  })
+  const places = placeHeaders({
+    country: settings.PROXY_COUNTRY_HEADER,
+    city: settings.PROXY_CITY_HEADER,
+    isFromProxy: proxies.isFromProxy,
   })
   const ended = new AbortController()
   const trail = createAuditTrail(variables)
@@ -107,6 +116,8 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
     addressOf: proxies.addressOf,
     reportedOriginOf: proxies.originOf,
     isFromProxy: proxies.isFromProxy,
+    ...(places && { reportedPlaceOf: places.placeOf }),
+    withhold: places?.withhold,
     opensListeners: true,
     async check() {
       for (const warning of (await resp?.check()) ?? []) console.warn(warning)

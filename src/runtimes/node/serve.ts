@@ -173,6 +173,7 @@ export async function serve({
   const listeners = createListeners(
     { fetch: (request, bindings, context) => gateway.fetch(request, bindings, context) },
     work,
+    runtime.withhold,
   )
   const ofPolicy = limitsOf(policy)
   const limits = { ...LIMITS, maxHeaderSize: ofPolicy.maxHeaderSize }

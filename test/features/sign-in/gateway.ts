@@ -59,6 +59,8 @@ interface ListedOptions extends Pick<GatewayOptions, 'runtime' | 'definition' | 
   readonly port?: number
   /** Further fields of the policy. */
   readonly policy?: Parameters<typeof policyFor>[1]
+  /** Further variables. */
+  readonly variables?: Readonly<Record<string, string>>
 }
 
 /** Starts Redis, an origin and a gateway whose users sign in at these providers. */
@@ -93,6 +95,7 @@ export async function startGatewayFor(
       })),
     variables: {
       ...server.variables,
+      ...options.variables,
       ISSUER_CLIENTS: JSON.stringify(
         all.map(({ provider: { issuer, client, credentials = client }, name, signIn }) => ({
           issuer,

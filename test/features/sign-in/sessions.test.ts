@@ -223,8 +223,15 @@ describe.each([0, 4])('with %i lanes', (count) => {
     [{ city: '', country: 'XX' }, {}],
     [{ city: 7, country: 'T1' }, {}],
     [{ city: 'x'.repeat(500), country: '<b>' }, { city: 'x'.repeat(80) }],
+    [
+      { city: ' São Paulo ', country: 'br' },
+      { city: 'São Paulo', country: 'BR' },
+    ],
+    [{ city: '?', country: 'ZZ' }, {}],
+    [{ city: 'Paris\nBerlin', country: 'DE, FR' }, {}],
+    [{ city: 'Paris\u202eeb', country: 'D' }, {}],
   ])('the place of %j is %j', (cf, place) => {
-    expect(placeOf({ cf })).toEqual(place)
+    expect(placeOf(cf)).toEqual(place)
   })
 
   test('an ended session has no references, is revoked, and cannot be renewed', async () => {

@@ -13,16 +13,21 @@ export interface Visit {
 
 const MAX_REDIRECTS = 20
 /** Hosts such as `shop.localhost` are this machine, whatever its resolver says. */
-const local = new Agent({
-  connect: {
-    lookup: (_name, _options, found) => found(null, [{ address: '127.0.0.1', family: 4 }]),
-  },
-})
+const agentFrom = (localAddress?: string) =>
+  new Agent({
+    ...(localAddress && { localAddress }),
+    connect: {
+      lookup: (_name, _options, found) => found(null, [{ address: '127.0.0.1', family: 4 }]),
+    },
+  })
+const local = agentFrom()
 const isLocalName = (url: string) => new URL(url).hostname.endsWith('.localhost')
 
 export type UserAgent = ReturnType<typeof createUserAgent>
 
-export function createUserAgent() {
+/** `from` is its address. Default: 127.0.0.1. */
+export function createUserAgent({ from }: { readonly from?: string } = {}) {
+  const dispatcher = from === undefined ? undefined : agentFrom(from)
   /** By origin: browsers share cookies between ports, and no test must depend on that. */
   const jars = new Map<string, Map<string, string>>()
   const jarOf = (url: string) => {
@@ -37,7 +42,10 @@ export function createUserAgent() {
     const headers = new Headers(init.headers)
     if (jar.size > 0 && !headers.has('cookie'))
       headers.set('cookie', [...jar].map((pair) => pair.join('=')).join('; '))
-    const response = await exchange(url, init.method ?? 'GET', headers, init.body)
+    const response = await exchange(
+      { url, method: init.method ?? 'GET', headers, body: init.body },
+      dispatcher ?? (isLocalName(url) ? local : undefined),
+    )
     for (const header of response.headers.getSetCookie()) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(header) ?? []
       if (/max-age=0\b/i.test(header)) jar.delete(name)
@@ -74,12 +82,17 @@ export function createUserAgent() {
   }
 }
 
+interface Sent {
+  readonly url: string
+  readonly method: string
+  readonly headers: Headers
+  readonly body: RequestInit['body']
+}
+
 /** Not `fetch`, which sets `Sec-Fetch-Mode` itself. */
 async function exchange(
-  url: string,
-  method: string,
-  headers: Headers,
-  body: RequestInit['body'],
+  { url, method, headers, body }: Sent,
+  dispatcher: Agent | undefined,
 ): Promise<Response> {
   const {
     statusCode,
@@ -87,7 +100,7 @@ async function exchange(
     body: stream,
   } = await request(url, {
     method: method as 'GET',
-    ...(isLocalName(url) && { dispatcher: local }),
+    ...(dispatcher && { dispatcher }),
     headers: Object.fromEntries(headers),
     body: typeof body === 'string' ? body : null,
   })

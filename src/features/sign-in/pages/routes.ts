@@ -75,6 +75,8 @@ export interface SignInRoutesOptions {
   /** The gateway's public URL. */
   readonly publicUrl: string
   readonly handOvers: HandOvers
+  /** Returns what a trusted proxy reports about the place of the client. Default: the platform reports it, or nothing. */
+  readonly reportedPlaceOf: ((c: Context) => object | undefined) | undefined
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
@@ -107,6 +109,7 @@ export function signInRoutes({
   hosts,
   publicUrl,
   handOvers,
+  reportedPlaceOf = ({ req }) => (req.raw as { readonly cf?: object }).cf,
   now,
 }: SignInRoutesOptions): Hono<Environment> {
   const app = createApp<Environment>()
@@ -264,7 +267,7 @@ export function signInRoutes({
     // The browser gets a new session in any case, so that no one else can have chosen it.
     const previous = await findUser(c)
     const userAgent = c.req.header('User-Agent')?.slice(0, MAX_USER_AGENT_CHARACTERS)
-    const reference = await sessions.open(login, provider, userAgent, placeOf(c.req.raw))
+    const reference = await sessions.open(login, provider, userAgent, placeOf(reportedPlaceOf(c)))
     c.set('portcullis.principal', login.principal)
     if (previous !== undefined) await endSessionOf(previous)
     return redirect(returnPath, [setCookie(SESSION_COOKIE, reference)])

@@ -2,6 +2,7 @@
 import * as z from 'zod/mini'
 import { superRefine } from '../../../validators/checks.ts'
 import {
+  type Environment,
   type EnvironmentSchema,
   environmentWith,
   type FeatureVariables,
@@ -45,6 +46,13 @@ const onNode = (redis: object, features: readonly FeatureVariables[]) =>
   ).check(
     needs('PROXY_HEADER', 'TRUSTED_PROXIES'),
     needs('PROXY_TARGET_HEADERS', 'TRUSTED_PROXIES'),
+    needs('PROXY_COUNTRY_HEADER', 'TRUSTED_PROXIES'),
+    needs('PROXY_CITY_HEADER', 'TRUSTED_PROXIES'),
+    z.refine<Environment | undefined>(
+      ({ PROXY_COUNTRY_HEADER, PROXY_CITY_HEADER }: Environment = {}) =>
+        PROXY_CITY_HEADER === undefined || PROXY_CITY_HEADER !== PROXY_COUNTRY_HEADER,
+      { error: 'is the header of PROXY_COUNTRY_HEADER as well', path: ['PROXY_CITY_HEADER'] },
+    ),
     requires(
       'PROXY_HEADER',
       'PROXY_TARGET_HEADERS has forwarded, which requires PROXY_HEADER=forwarded',

@@ -1,6 +1,8 @@
 /** The variables of the server on Node. */
 import * as z from 'zod/mini'
 import { didYouMean } from '../../../suggestions/did-you-mean.ts'
+import { isReserved, unwrapped } from '../../../validators/request-header.ts'
+import { OTHER_MEANING } from '../../../validators/token-source.ts'
 import { listeningPort } from '../../../validators/variables.ts'
 import { networks } from './trusted-proxies.ts'
 
@@ -34,6 +36,31 @@ function mistakeIn(name: string): string {
   return `${JSON.stringify(name)} is not read; ${remedy}`
 }
 
+/** Those of Cloudflare about the place of a client. The gateway reserves the others of `CF-*`. */
+const OF_CLOUDFLARE = /^cf-(?:ip(?:country|city)|region|timezone)$/
+/** Headers that clients send, and that origins read for another purpose. */
+const OF_CLIENTS =
+  /^(?:accept.*|access-control-.+|authorization|cache-control|if-.+|range|prefer|priority|pragma|last-event-id|idempotency-key|via|forwarded)$/
+
+/** The name of a header in which a proxy reports a country or a city. */
+const placeHeader = z.pipe(
+  z.string().check(
+    z.maxLength(100),
+    z.regex(/^[a-z0-9-]+$/i, 'must be one name of letters, digits and hyphens'),
+    z.refine(
+      (name) => OF_CLOUDFLARE.test(name.toLowerCase()) || !hasOtherMeaning(name.toLowerCase()),
+      'is a header with another meaning; name the one that your proxy sets, such as x-geo-country',
+    ),
+  ),
+  z.transform((name) => name.toLowerCase()),
+)
+
+const hasOtherMeaning = (name: string): boolean =>
+  isReserved(unwrapped(name)) ||
+  unwrapped(name) !== name ||
+  OTHER_MEANING.test(name) ||
+  OF_CLIENTS.test(name)
+
 export const serverVariables = {
   PORT: z.optional(listeningPort()),
   HOST: z.optional(
@@ -46,6 +73,8 @@ export const serverVariables = {
     z.enum(['x-forwarded-for', 'forwarded'], 'must be x-forwarded-for or forwarded'),
   ),
   PROXY_TARGET_HEADERS: z.optional(targetHeaders),
+  PROXY_COUNTRY_HEADER: z.optional(placeHeader),
+  PROXY_CITY_HEADER: z.optional(placeHeader),
   TLS_CERT_FILE: z.optional(z.string()),
   TLS_KEY_FILE: z.optional(z.string()),
 }
