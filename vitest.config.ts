@@ -42,6 +42,7 @@ const HEAP = ['test/access/tokens/token-cache.test.ts', 'test/runtimes/node/relo
  * `LONG=1`: see `test/harness/long.ts`. Continuous integration runs the smaller versions.
  */
 const LONG = [
+  'test/audit/export.slow.test.ts',
   'test/audit/blocks.slow.test.ts',
   'test/access/admission/redis/lanes.slow.test.ts',
   'test/audit/chain.slow.test.ts',

@@ -123,7 +123,9 @@ describeStores((start, { isFirst, isD1 }) => {
     ...{ db: harness.db, bucket: harness.bucket, seal, nowMs },
   })
 
-  async function all(query: Readonly<Record<string, string>>, limit = 20) {
+  /** Each page of D1 is a request to a Worker. */
+  const pageSize = isD1 && !IS_LONG ? 100 : 20
+  async function all(query: Readonly<Record<string, string>>, limit = pageSize) {
     const found: AuditEvent[] = []
     const cursors = new Set<string>()
     let cursor: string | undefined

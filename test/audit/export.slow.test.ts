@@ -11,8 +11,10 @@ import { type ExportBucket, etagOf } from '../../src/audit/r2/chain-export.ts'
 import { insertAuditEvents } from '../../src/audit/sql/audit-chain.ts'
 import { within } from '../../src/audit/sql/schema.ts'
 import { endRetention, exportDue } from '../../src/runtimes/audit/upkeep.ts'
+import { sha256Now } from '../../src/runtimes/node/audit/digest.ts'
 import { runCli } from '../cli/command-line.ts'
 import { generateSigningJwk } from '../features/operators/signing-jwk.ts'
+import { IS_LONG } from '../harness/long.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'
 import { type AuditStores, describeStores } from './harness.ts'
@@ -27,7 +29,9 @@ const keySet = JSON.stringify({ keys: [generateSigningJwk('audit-1')] })
 const keys = publicKeysIn(keySet)
 const seal = createCheckpointSealer(JSON.parse(keySet).keys)
 const never = new Promise<never>(() => {})
-describeStores((start) => {
+describeStores((start, { isFirst }) => {
+  /** For what files have, whatever the store: continuous integration has it on the first one. */
+  const onFirst = isFirst || IS_LONG ? test : undefined
   let redis: TestRedis
   let harness: AuditStores
   let folder: string
@@ -58,7 +62,7 @@ describeStores((start) => {
       const events = Array.from({ length: Math.min(left, 100) }, () =>
         anEvent({ time: iso(timeMs) }),
       )
-      await insertAuditEvents(harness.db, events, { seal, nowMs: timeMs })
+      await insertAuditEvents(harness.db, events, { seal, nowMs: timeMs, digest: sha256Now })
     }
   }
   const sealAt = (nowMs: number) => insertAuditEvents(harness.db, [], { seal, nowMs })
@@ -160,19 +164,19 @@ describeStores((start) => {
     )
 
     test('is the same when two runs write it concurrently', async () => {
-      await append(3_300)
+      await append(2_300)
       await Promise.all([run(T0), run(T0), run(T0)])
       await run(T0)
       await sealAt(T0 + HOUR_MS)
       await run(T0 + HOUR_MS)
-      expect(await exported()).toEqual(upTo(3_300))
+      expect(await exported()).toEqual(upTo(2_300))
     })
 
     test('is bounded for each run, and the next run continues', async () => {
-      await append(6_000)
+      await append(4_100)
       await run(T0)
       const first = await exported()
-      expect(first.length).toBeLessThan(6_000)
+      expect(first.length).toBeLessThan(4_100)
       expect(first).toEqual(upTo(first.length))
     })
 
@@ -209,56 +213,59 @@ describeStores((start) => {
       expect(await firstSeq()).toBeUndefined()
     })
 
-    test('any change in a file is found: a value, a line, the beginning, the end', async () => {
-      await append(1_100)
-      await run(T0)
-      await download()
-      const [name = ''] = await names()
-      const file = join(folder, name)
-      const text = (await (await harness.bucket.get(name))?.text()) ?? ''
-      const lines = text.split('\n')
-      const verdicts: [string, string, number][] = [
-        ['a value', text.replace('alice', 'mallory'), 1],
-        // A salt, which follows a tab, may begin with any character of base64url.
-        ['a salt', text.replace(/\\t[\w-]/, (begin) => begin.replace(/.$/, otherThan)), 1],
-        // Each block has 100 events in as many lines after its own.
-        ['the last line of a block', lines.toSpliced(100, 1).join('\n'), 1],
-        ['a block', lines.toSpliced(101, 101).join('\n'), 101],
-        ['the beginning', lines.slice(101).join('\n'), 1],
-        ['the end', lines.slice(0, 909).join('\n'), 901],
-      ]
-      for (const [what, changed, seq] of verdicts) {
-        await writeFile(file, changed)
-        const { ok, findings } = await verifyFiles()
-        expect(ok, what).toBe(false)
-        expect(findings.find((finding) => finding.seq > 0)?.seq, what).toBe(seq)
-      }
-      await truncate(file, Math.floor(text.length / 2))
-      const { code, stderr } = await runCli(['audit', 'verify', '--file', file])
-      expect(code).toBe(1)
-      expect(stderr).toMatch(
-        /^portcullis: unreadable_export: .*line \d+ is not a row of the audit trail/,
-      )
-    })
-
-    test.each([
-      ['a bucket', 20_000, () => etagOf({ head: () => never } as unknown as ExportBucket, 'x')],
-      ['a database', 35_000, () => within(never)],
-    ] as const)('%s that hangs is given up after the deadline', async (_, timeoutMs, operation) => {
-      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-      try {
-        let outcome = 'pending'
-        const settled = operation().catch((error: Error) => {
-          outcome = error.name
-        })
-        await vi.advanceTimersByTimeAsync(timeoutMs - 1)
-        expect(outcome).toBe('pending')
-        await vi.advanceTimersByTimeAsync(1)
-        await settled
-        expect(outcome).toBe('DeadlineExceeded')
-      } finally {
-        vi.useRealTimers()
-      }
-    })
+    onFirst?.(
+      'any change in a file is found: a value, a line, the beginning, the end',
+      async () => {
+        await append(1_100)
+        await run(T0)
+        await download()
+        const [name = ''] = await names()
+        const file = join(folder, name)
+        const text = (await (await harness.bucket.get(name))?.text()) ?? ''
+        const lines = text.split('\n')
+        const verdicts: [string, string, number][] = [
+          ['a value', text.replace('alice', 'mallory'), 1],
+          // A salt, which follows a tab, may begin with any character of base64url.
+          ['a salt', text.replace(/\\t[\w-]/, (begin) => begin.replace(/.$/, otherThan)), 1],
+          // Each block has 100 events in as many lines after its own.
+          ['the last line of a block', lines.toSpliced(100, 1).join('\n'), 1],
+          ['a block', lines.toSpliced(101, 101).join('\n'), 101],
+          ['the beginning', lines.slice(101).join('\n'), 1],
+          ['the end', lines.slice(0, 909).join('\n'), 901],
+        ]
+        for (const [what, changed, seq] of verdicts) {
+          await writeFile(file, changed)
+          const { ok, findings } = await verifyFiles()
+          expect(ok, what).toBe(false)
+          expect(findings.find((finding) => finding.seq > 0)?.seq, what).toBe(seq)
+        }
+        await truncate(file, Math.floor(text.length / 2))
+        const { code, stderr } = await runCli(['audit', 'verify', '--file', file])
+        expect(code).toBe(1)
+        expect(stderr).toMatch(
+          /^portcullis: unreadable_export: .*line \d+ is not a row of the audit trail/,
+        )
+      },
+    )
   })
+})
+
+test.each([
+  ['a bucket', 20_000, () => etagOf({ head: () => never } as unknown as ExportBucket, 'x')],
+  ['a database', 35_000, () => within(never)],
+] as const)('%s that hangs is given up after the deadline', async (_, timeoutMs, operation) => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  try {
+    let outcome = 'pending'
+    const settled = operation().catch((error: Error) => {
+      outcome = error.name
+    })
+    await vi.advanceTimersByTimeAsync(timeoutMs - 1)
+    expect(outcome).toBe('pending')
+    await vi.advanceTimersByTimeAsync(1)
+    await settled
+    expect(outcome).toBe('DeadlineExceeded')
+  } finally {
+    vi.useRealTimers()
+  }
 })
