@@ -133,9 +133,8 @@ describe.concurrent('a request with a slow body [S30]', () => {
   })
 
   test('is refused if its token expired meanwhile', async () => {
-    // One second before the end of the issuer's tolerance.
-    const claims = { iat: seconds() - 60, exp: seconds() - 4 }
-    // Longer than an admission on a busy machine, after which the time of the body begins.
+    // Three seconds before the end of the issuer's tolerance, which is longer than an admission on a busy machine.
+    const claims = { iat: seconds() - 60, exp: seconds() - 2 }
     const outcome = await send(strict, ['/notes/ended', 'ended', 4 * SLOW_MS], idle, { claims })
     expect(outcome).toMatchObject({ status: 401, isReached: false, reason: 'token_rejected:exp' })
   })
@@ -165,10 +164,14 @@ describe.concurrent('a request with a slow body [S30]', () => {
 
 test('a prompt body costs one call to Redis and a slow body costs two', async () => {
   const callsOf = async (ms: number) => {
-    const before = world.redis.calls()
-    const { status } = await send(strict, [`/notes/${ms}`, 'caller', ms], idle)
-    expect(status).toBe(200)
-    return world.redis.calls() - before
+    for (let n = 0; n < 10; n++) {
+      const [before, startMs] = [world.redis.calls(), performance.now()]
+      const { status } = await send(strict, [`/notes/${ms}`, 'caller', ms], idle)
+      expect(status).toBe(200)
+      // On a slow machine, a prompt body may be slow too.
+      if (ms > 0 || performance.now() - startMs < 900) return world.redis.calls() - before
+    }
+    throw new Error('no body was prompt')
   }
   await callsOf(0)
   expect([await callsOf(0), await callsOf(SLOW_MS)]).toEqual([1, 2])
@@ -178,7 +181,6 @@ test('a slow body is refused if the second admission is unavailable [S30]', asyn
   const outcome = await send(strict, ['/notes/outage', 'outage', SLOW_MS], async () =>
     world.redis.setAnswering(false),
   )
-  world.redis.setAnswering(true)
   expect(outcome).toMatchObject({ status: 503, isReached: false })
 })
 
