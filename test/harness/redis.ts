@@ -1,6 +1,7 @@
 /** A real Redis behind the local Upstash-REST server and a proxy that counts its calls. */
 import { randomBytes } from 'node:crypto'
 import { Redis } from 'ioredis'
+import { TestRunner } from 'vitest'
 import { type RedisHandle, startRedis } from '../../dev/redis.ts'
 import { startUpstashRest, type UpstashRest } from '../../dev/upstash-rest/server.ts'
 import { connectResp, type RespClient } from '../../src/runtimes/node/redis/resp.ts'
@@ -22,7 +23,10 @@ export interface TestRedis {
   calls(): number
   /** As `calls`, without those that store audit events outside of a stream. */
   decisions(): number
-  /** Sets whether the REST endpoint answers or closes connections. Default: it answers. */
+  /**
+   * Sets whether the REST endpoint answers or closes connections. Default: it answers. After the test that it
+   * is called in, it answers again: a test that fails in between leaves no outage to the next one.
+   */
   setAnswering(answering: boolean): void
   close(): Promise<void>
 }
@@ -85,6 +89,10 @@ export async function startTestRedis(prefer: 'auto' | 'embedded' = 'auto'): Prom
     decisions: () => decisions,
     setAnswering(answering) {
       isAnswering = answering
+      if (!answering)
+        TestRunner.getCurrentTest()?.context.onTestFinished(() => {
+          isAnswering = true
+        })
     },
     async close() {
       direct.disconnect()

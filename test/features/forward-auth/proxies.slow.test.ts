@@ -338,7 +338,6 @@ describe.each(Object.entries(PROXIES))('%s with the shipped file', (_, proxy) =>
       const before = listener.reached.length
       listener.redis.setAnswering(false)
       const { status } = await fetchThrough('/orders', { Authorization: authorization })
-      listener.redis.setAnswering(true)
       expect(status).toBe(503)
       expect(listener.reached.length).toBe(before)
     })
