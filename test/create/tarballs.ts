@@ -21,18 +21,25 @@ export interface Tarballs {
   close(): Promise<void>
 }
 
-/** Returns the tarballs of both packages in a new folder. They are built and packed once for all tests. */
-export async function makeTarballs(): Promise<Tarballs> {
-  const packed = await makeOnce({
+/** The tarball of the package, in the folder of {@link packedPackages}. */
+export const PORTCULLIS = 'portcullis-0.1.0.tgz'
+
+/** Returns the folder of both tarballs. They are built and packed once for all tests. No test may write to it. */
+export const packedPackages = (): Promise<string> =>
+  makeOnce({
     name: 'tarballs',
     inputs: [...FILES, CREATE_PACKAGE, ...DOCUMENTS],
     make: pack,
   })
+
+/** Returns the tarballs of both packages in a new folder. */
+export async function makeTarballs(): Promise<Tarballs> {
+  const packed = await packedPackages()
   const folder = await mkdtemp(join(tmpdir(), 'portcullis-create-'))
   const kept = join(folder, 'tarballs')
   await cp(packed, kept, { recursive: true })
   return {
-    portcullis: join(kept, 'portcullis-0.1.0.tgz'),
+    portcullis: join(kept, PORTCULLIS),
     createPortcullis: join(kept, 'create-portcullis-0.1.0.tgz'),
     folder,
     close: () => rm(folder, { recursive: true, force: true }),

@@ -83,7 +83,7 @@ export function testCommandsOf(guides: readonly Guide[], isNpxProven = false): v
   let redis: TestRedis
   let provider: TestServer
   let key: TestKey
-  const proven: Proven = { npx: isNpxProven, install: false }
+  const proven: Proven = { npx: isNpxProven, install: false, lockFile: false }
   let gateway: Promise<Opened> | undefined
 
   async function open(): Promise<Opened> {

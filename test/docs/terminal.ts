@@ -2,6 +2,7 @@
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
+import { PORTCULLIS, packedPackages } from '../create/tarballs.ts'
 import { builtPackage } from '../dev/start/build.ts'
 import { type Command, makeCheckout } from '../dev/start/checkout.ts'
 import { ROOT } from '../harness/process.ts'
@@ -24,8 +25,13 @@ const SERVERS: readonly (readonly [command: string, ready: RegExp])[] = [
 /** The first step of an app with a guard. */
 const INSTALL = 'npm install portcullis hono zod'
 
+/** The first step of a checkout. */
+const LOCK_FILE = 'npm ci'
+
 /** The command line. */
 const NPX = /npx portcullis /g
+/** The same in a checkout that is built: npm would run `prepare`. */
+const BUILT_NPX = 'env npm_config_ignore_scripts=true npx portcullis '
 
 export interface Outcome {
   readonly code: number | null
@@ -50,6 +56,7 @@ export interface Terminal {
 export interface Proven {
   npx: boolean
   install: boolean
+  lockFile: boolean
 }
 
 /**
@@ -58,14 +65,14 @@ export interface Proven {
  * Some commands are replaced. `npm ci` would replace the packages that other tests use, so it only
  * checks the lock file, and the checkout has the build of its `prepare` script. `npm test` would run this test, so
  * it runs one file. `npm install portcullis` installs the tarball of the checkout in an empty
- * project and loads the guard from it. `npx` starts npm, which packs and installs the checkout. Both take longer
- * than all other commands. So each of them runs once for the terminals that share `proven`; after that, `npx
- * portcullis` starts the program that npm would start, and the installation is skipped.
+ * project and loads the guard from it. `npx` starts npm, which packs and installs the checkout; it does not build
+ * it again. All three take longer than other commands. So each of them runs once for the terminals that share
+ * `proven`; after that, `npx portcullis` starts the program that npm would start, and the others are skipped.
  */
 export async function openTerminal(
   substitutions: readonly (readonly [from: string, to: string])[],
   env: Readonly<Record<string, string>>,
-  proven: Proven = { npx: false, install: false },
+  proven: Proven = { npx: false, install: false, lockFile: false },
 ): Promise<Terminal> {
   const checkout = await makeCheckout()
   await cp(join(ROOT, 'examples'), join(checkout.path, 'examples'), { recursive: true })
@@ -82,16 +89,16 @@ export async function openTerminal(
   const bin = join(checkout.path, 'node_modules/.bin')
   const program = join(checkout.path, 'dist/portcullis.mjs')
   const direct = `env PATH=${bin}:$PATH ${join(bin, 'node')} ${program} `
+  const check = `(cd ${scratch} && npm ci --dry-run --offline --ignore-scripts)`
+  const tarball = join(await packedPackages(), PORTCULLIS)
   const install = [
-    `npm pack -s --ignore-scripts --pack-destination ${scratch}`,
     `(mkdir ${scratch}/app && cd ${scratch}/app && npm init -y`,
-    `npm install --no-audit --no-fund ../portcullis-*.tgz hono zod`,
+    `npm install --no-audit --no-fund ${tarball} hono zod`,
     `node -e "import('portcullis/hono').then(({ portcullis }) => portcullis.name)")`,
   ].join(' && ')
   const running = new Map<string, Command>()
   const stops: readonly (readonly [string, string])[] = [
     ...substitutions,
-    ['npm ci', `(cd ${scratch} && npm ci --dry-run --offline --ignore-scripts)`],
     [
       'npm test',
       `(cd ${ROOT} && npm test -- --project parts test/access/admission/approximate-window.test.ts)`,
@@ -120,9 +127,13 @@ export async function openTerminal(
     path: checkout.path,
     async run(block) {
       const replaced = stops.reduce((all, [from, to]) => all.replaceAll(from, to), block)
-      const text = replaced.replaceAll(INSTALL, proven.install ? 'true' : install)
+      const text = replaced
+        .replaceAll(INSTALL, proven.install ? 'true' : install)
+        .replaceAll(LOCK_FILE, proven.lockFile ? 'true' : check)
       proven.install ||= block.includes(INSTALL)
-      const started = (script: string) => (proven.npx ? script.replaceAll(NPX, direct) : script)
+      proven.lockFile ||= block.includes(LOCK_FILE)
+      const npx = proven.npx ? direct : BUILT_NPX
+      const started = (script: string) => script.replaceAll(NPX, npx)
       const lines = text.split('\n')
       const last = lines.at(-1) ?? ''
       const [server, ready] = SERVERS.find(([command]) => last.includes(command)) ?? []
