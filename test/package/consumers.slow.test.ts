@@ -142,6 +142,9 @@ interface Compilation {
   readonly options?: Readonly<Record<string, unknown>>
 }
 
+/** What each compilation checks. */
+const FILES = ['subpaths', 'app', 'policy', 'wrong-options'] as const
+
 let compilations = 0
 
 /** Compiles without `skipLibCheck`. Returns the folder of the emitted JavaScript, if any. */
@@ -149,7 +152,7 @@ async function compile({
   version = '7',
   consumer = newest,
   resolution = 'nodenext',
-  files = ['subpaths', 'app', 'policy', 'wrong-options'],
+  files = FILES,
   options = {},
 }: Compilation): Promise<string> {
   compilations += 1
@@ -236,12 +239,12 @@ test('each link of the installed documents leads to a file and a heading of the 
 describe('TypeScript', () => {
   const resolutions = ['bundler', 'node16', 'nodenext'] as const
   type Resolution = (typeof resolutions)[number]
-  /** In each run: all resolutions of the newest compiler, which is the fastest, and one of the oldest. */
+  /** In each run: both kinds of resolution with the newest compiler, which is the fastest, and one of the oldest. */
   const usual: Readonly<Record<Compiler, readonly Resolution[]>> = {
     '5.6': ['nodenext'],
     '5': [],
     '6': [],
-    '7': resolutions,
+    '7': ['bundler', 'nodenext'],
   }
   const all = COMPILERS.flatMap((version) =>
     usualOrLong(usual[version], resolutions).map((resolution) => [version, resolution] as const),
@@ -265,14 +268,20 @@ describe('TypeScript', () => {
 })
 
 describe('platforms', () => {
-  test.each([
+  type Platform = readonly [name: string, options: NonNullable<Compilation['options']>]
+  const platforms: readonly Platform[] = [
     ['lib: dom', {}],
     ['@cloudflare/workers-types 4', { lib: ES, types: ['workers-types-4'] }],
-    ['@cloudflare/workers-types 5', { lib: ES, types: ['workers-types-5'] }],
     ['only @types/node', { lib: ES, types: ['node'] }],
-    ['the default libraries of the compiler', { lib: undefined, types: [] }],
     ['no platform, skipLibCheck', { lib: ES, types: [], skipLibCheck: true }],
-  ])('%s', async (name, options) => {
+  ]
+  const more: readonly Platform[] = [
+    // A superset of `lib: dom`.
+    ['the default libraries of the compiler', { lib: undefined, types: [] }],
+    // In each run, with the Worker below.
+    ['@cloudflare/workers-types 5', { lib: ES, types: ['workers-types-5'] }],
+  ]
+  test.each(usualOrLong(platforms, [...platforms, ...more]))('%s', async (name, options) => {
     for (const version of usualOrLong<readonly Compiler[]>(['7'], ['5', '7']))
       await table.row(`${name}, TypeScript ${version}`, {
         types: () => compileOnce({ version, options }),
@@ -280,11 +289,11 @@ describe('platforms', () => {
   })
 })
 
-test('a Worker of single middlewares', () =>
+test('a Worker of single middlewares, and all modules, with @cloudflare/workers-types 5', () =>
   table.row('examples/middleware, @cloudflare/workers-types 5', {
     types: () => {
       const options = { lib: ES, types: ['workers-types-5'], noEmit: true }
-      return compile({ files: ['worker'], options })
+      return compile({ files: [...FILES, 'worker'], options })
     },
   }))
 
