@@ -16,7 +16,7 @@ describe('an MCP server of npm create portcullis', () => {
     tarballs = await makeTarballs()
     project = await createProject(tarballs, 'mcp-notes', {
       flags: ['--kind', 'mcp'],
-      linksTools: true,
+      linksPackages: true,
     })
     const server = String(await freePort())
     url = await project.start({ MCP_PORT: server, ORIGIN_URL: `http://127.0.0.1:${server}` })

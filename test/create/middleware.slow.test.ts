@@ -10,9 +10,9 @@ describe('a middleware of npm create portcullis', () => {
 
   beforeAll(async () => {
     tarballs = await makeTarballs()
-    // The project of the gateway installs the same tools.
+    // The project of the gateway is created and installed by npm.
     const flags = ['--kind', 'middleware']
-    project = await createProject(tarballs, 'notes-app', { flags, linksTools: !IS_LONG })
+    project = await createProject(tarballs, 'notes-app', { flags, linksPackages: !IS_LONG })
     url = await project.start()
   }, 600_000)
 

@@ -1,5 +1,4 @@
 /** A project that `npm create portcullis` writes, and its processes. */
-import { existsSync } from 'node:fs'
 import { mkdir, readFile, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type Command, type Outcome, runIn } from '../dev/start/checkout.ts'
@@ -35,30 +34,37 @@ export interface CreatedProject {
 export interface ProjectOptions {
   /** The flags of `npm create`. Default: none. */
   readonly flags?: readonly string[]
-  /** Uses the tools of this checkout instead of an installation of its `devDependencies`. Default: false. */
-  readonly linksTools?: boolean
+  /**
+   * Unpacks both tarballs without npm, and links all other packages to those of this checkout. Default: npm starts
+   * the program that creates the project, and installs its packages.
+   */
+  readonly linksPackages?: boolean
 }
 
 /**
- * Creates a project in the new folder `name` as `npm run create` does, and installs its packages. The
- * package `portcullis` comes from the tarball, of which the project has a copy.
+ * Creates a project in the new folder `name` as `npm run create` does, with its packages. The package
+ * `portcullis` comes from the tarball, of which the project has a copy.
  */
 export async function createProject(
   { folder, portcullis, createPortcullis }: Tarballs,
   name: string,
-  { flags = [], linksTools = false }: ProjectOptions = {},
+  { flags = [], linksPackages = false }: ProjectOptions = {},
 ): Promise<CreatedProject> {
   const parent = join(folder, `of-${name}`)
   const path = join(parent, name)
   await mkdir(parent)
-  const create = ['npm', 'exec', '--yes', `--package=${createPortcullis}`, '--'] as const
-  const own = ['--package', portcullis]
-  await succeed(
-    runIn(parent, [...create, 'create-portcullis', name, '--yes', ...own, ...flags], NPM_SETTINGS),
-  )
-  const omitted = linksTools ? ['--omit=dev'] : []
-  await succeed(runIn(path, ['npm', 'install', ...omitted], NPM_SETTINGS))
-  if (linksTools) await linkTools(path)
+  const args = [name, '--yes', '--package', portcullis, ...flags]
+  if (linksPackages) {
+    await unpack(createPortcullis, join(parent, 'create'))
+    const program = join(parent, 'create/dist/create-portcullis.mjs')
+    await succeed(runIn(parent, ['node', program, ...args], NPM_SETTINGS))
+    await unpack(portcullis, join(path, 'node_modules/portcullis'))
+    await linkPackages(path)
+  } else {
+    const create = ['npm', 'exec', '--yes', `--package=${createPortcullis}`, '--'] as const
+    await succeed(runIn(parent, [...create, 'create-portcullis', ...args], NPM_SETTINGS))
+    await succeed(runIn(path, ['npm', 'install'], NPM_SETTINGS))
+  }
   let started: Command | undefined
   let url = DOCUMENTED_URL
   const file = (name: string) => readFile(join(path, name), 'utf8')
@@ -109,24 +115,37 @@ export async function createProject(
   }
 }
 
-/** Links the `devDependencies` of a project and their programs to those of this checkout. */
-async function linkTools(path: string): Promise<void> {
-  const { devDependencies } = JSON.parse(await readFile(join(path, 'package.json'), 'utf8')) as {
-    devDependencies: Readonly<Record<string, string>>
-  }
-  for (const name of Object.keys(devDependencies)) {
+/** Unpacks a tarball into a new folder. */
+async function unpack(tarball: string, folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true })
+  await succeed(runIn(folder, ['tar', 'xzf', tarball, '--strip-components=1']))
+}
+
+interface Manifest {
+  readonly bin?: string | Readonly<Record<string, string>>
+  readonly dependencies?: Readonly<Record<string, string>>
+  readonly devDependencies?: Readonly<Record<string, string>>
+}
+
+const manifestIn = async (folder: string): Promise<Manifest> =>
+  JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
+
+/** Links what a project and `portcullis` depend on, and the programs of these packages, to those of this checkout. */
+async function linkPackages(path: string): Promise<void> {
+  const { dependencies, devDependencies } = await manifestIn(path)
+  const own = await manifestIn(join(path, 'node_modules/portcullis'))
+  const programs = join(path, 'node_modules/.bin')
+  await mkdir(programs)
+  for (const name of Object.keys({ ...dependencies, ...devDependencies, ...own.dependencies })) {
     const from = join(ROOT, 'node_modules', name)
     const to = join(path, 'node_modules', name)
-    // A peer of the package, which is installed.
-    if (existsSync(to)) continue
-    await mkdir(dirname(to), { recursive: true })
-    await symlink(from, to)
-    const { bin = {} } = JSON.parse(await readFile(join(from, 'package.json'), 'utf8')) as {
-      bin?: string | Readonly<Record<string, string>>
+    if (name !== 'portcullis') {
+      await mkdir(dirname(to), { recursive: true })
+      await symlink(from, to)
     }
-    const programs = typeof bin === 'string' ? { [name]: bin } : bin
-    for (const [program, file] of Object.entries(programs))
-      await symlink(join(from, file), join(path, 'node_modules/.bin', program))
+    const { bin = {} } = await manifestIn(to)
+    for (const [program, file] of Object.entries(typeof bin === 'string' ? { [name]: bin } : bin))
+      await symlink(join(to, file), join(programs, program))
   }
 }
 
