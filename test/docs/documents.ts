@@ -52,6 +52,9 @@ export const CONFIGURATION = [
 /** Returns the pages of the configuration as one document. */
 export const readConfiguration = (): string => CONFIGURATION.map(readDocument).join('\n')
 
+/** A block of `docs/deploy.md`. `test/dev/start/deploy.slow.test.ts` runs it, and examines what it leaves. */
+export const DRY_RUN = 'npm run deploy -- --dry-run'
+
 /** Returns the blocks of commands that a user runs. */
 export const commandsOf = (path: string): readonly Block[] =>
   blocksOf(readDocument(path)).filter(({ language }) => language === 'sh')

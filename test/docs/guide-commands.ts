@@ -10,7 +10,7 @@ import { createKey, mint, type TestKey } from '../harness/issuer.ts'
 import { freePort } from '../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { type Block, blocksOf, patternOf, promiseAfter } from './blocks.ts'
-import { commandsOf, type Guide, readDocument } from './documents.ts'
+import { commandsOf, DRY_RUN, type Guide, readDocument } from './documents.ts'
 import { openTerminal, type Proven, type Terminal } from './terminal.ts'
 
 const GATEWAY_PORT = '8787'
@@ -168,7 +168,9 @@ export function testCommandsOf(guides: readonly Guide[], isNpxProven = false): v
       if (before === undefined) await terminal?.close()
     })
 
-    test.each(commandsOf(guide).map(({ line, text }) => [line, text.split('\n')[0]] as const))(
+    const commands = commandsOf(guide).filter(({ text }) => text !== DRY_RUN)
+
+    test.each(commands.map(({ line, text }) => [line, text.split('\n')[0]] as const))(
       'line %i: %s',
       async (line) => {
         const block = blocks.find((one) => one.line === line)

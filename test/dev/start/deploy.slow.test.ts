@@ -1,6 +1,7 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { commandsOf, DRY_RUN } from '../../docs/documents.ts'
 import { type Checkout, makeCheckout } from './checkout.ts'
 
 describe('npm run deploy', () => {
@@ -16,8 +17,9 @@ describe('npm run deploy', () => {
     // Of its own, because other tests deploy at the same time.
     const scratch = join(checkout.path, 'scratch')
     await mkdir(scratch)
-    const command = ['npm', 'run', '-s', 'deploy', '--', '--dry-run'] as const
-    const { code, stdout, stderr } = await checkout.run(command, { TMPDIR: scratch }).ended
+    expect(commandsOf('docs/deploy.md').map(({ text }) => text)).toContain(DRY_RUN)
+    const env = { TMPDIR: scratch, npm_config_loglevel: 'silent' }
+    const { code, stdout, stderr } = await checkout.run(['sh', '-euc', DRY_RUN], env).ended
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const size = String.raw`: \d+\.\d KiB, gzip \d+\.\d KiB\n`
     expect(stdout).toMatch(
