@@ -11,7 +11,8 @@ const CURVES: Partial<Record<Algorithm, string>> = {
   ES512: 'P-521',
 }
 
-function parametersOf(algorithm: Algorithm): SubtleCryptoImportKeyAlgorithm {
+/** Returns how Web Crypto names the keys of an algorithm. */
+export function keyParameters(algorithm: Algorithm): SubtleCryptoImportKeyAlgorithm {
   const hash = `SHA-${algorithm.slice(2)}`
   switch (algorithm.slice(0, 2)) {
     case 'RS':
@@ -36,5 +37,5 @@ export async function importKey(
   algorithm: Algorithm,
 ): Promise<CryptoKey> {
   const usage = jwk.d === undefined ? 'verify' : 'sign'
-  return crypto.subtle.importKey('jwk', jwk, parametersOf(algorithm), false, [usage])
+  return crypto.subtle.importKey('jwk', jwk, keyParameters(algorithm), false, [usage])
 }

@@ -1,6 +1,7 @@
 /** `private_key_jwt`: authenticates a client by a signed assertion (RFC 7523 section 2.2). */
-import { base64url, exportJWK, generateKeyPair, type JWK } from 'jose'
+import { base64url, type JWK } from 'jose'
 import { MAX_GATEWAY_SKEW_SECONDS } from '../../access/tokens/dpop.ts'
+import { keyParameters } from '../../access/tokens/import-key.ts'
 import { readHeader, readPayload, verifySignature } from '../../access/tokens/jws.ts'
 import { importKeys } from '../../access/tokens/key-ring.ts'
 import { sha256 } from '../../crypto/sha256.ts'
@@ -160,8 +161,12 @@ function selectKey(
 
 /** Creates a public key that verifies no signature. A random modulus needs no search for primes. */
 async function makeDecoy(alg: AssertionAlgorithm): Promise<JWK> {
-  if (KEY_TYPES[alg] !== 'RSA')
-    return exportJWK((await generateKeyPair(alg, { extractable: true })).publicKey)
+  if (KEY_TYPES[alg] !== 'RSA') {
+    const pair = await crypto.subtle.generateKey(keyParameters(alg), true, ['sign', 'verify'])
+    const exported = await crypto.subtle.exportKey('jwk', (pair as CryptoKeyPair).publicKey)
+    const { kty, crv, x, y } = exported as JsonWebKey
+    return { kty, crv, x, y } as JWK
+  }
   const modulus = crypto.getRandomValues(new Uint8Array(MIN_RSA_BITS / 8))
   modulus[0] = (modulus[0] ?? 0) | 0x80
   modulus[modulus.length - 1] = (modulus.at(-1) ?? 0) | 1
