@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { builtPackage } from '../../dev/start/build.ts'
 import { ROOT } from '../../harness/process.ts'
+import { runHere } from '../command-here.ts'
 import { runCli } from '../command-line.ts'
 import { closeStubGateways, startStubGateway } from '../stub-gateway.ts'
 
@@ -45,8 +46,10 @@ function write(name: string, text: string): string {
   return name
 }
 const temporary = join(folder, 'tmp')
-const run = (...args: string[]) =>
-  runCli(['policy', ...args], { cwd: folder, env: { TMPDIR: temporary } })
+const environment = { cwd: folder, env: { TMPDIR: temporary } }
+/** Runs a command in this process, which loads a file once: a file has one text in all tests with it. */
+const run = (...args: string[]) => runHere(['policy', ...args], environment)
+const shell = (...args: string[]) => runCli(['policy', ...args], environment)
 
 describe('policy check', () => {
   test('lists every mistake with its place and a suggestion, without colors, and exits with 1', async () => {
@@ -54,7 +57,7 @@ describe('policy check', () => {
       'maxBodyBytes: 0',
       'dpopp: 1',
     )
-    const { code, stdout } = await run('check', write('wrong.ts', text))
+    const { code, stdout } = await shell('check', write('wrong.ts', text))
     expect(code).toBe(1)
     expect(stdout).toBe(
       `wrong.ts:8:5 error invalid-policy
@@ -72,7 +75,7 @@ wrong.ts: 2 errors, 0 warnings, 0 info, 0 silenced
     const issuers = "[{ issuer: 'https://idp.example.com', audience: 'api' }]"
     const file = write('both.ts', POLICY.replace('  roles:', `  issuers: ${issuers},\n  roles:`))
     const check = (env: Record<string, string>) =>
-      runCli(['policy', 'check', file], { cwd: folder, env: { TMPDIR: temporary, ...env } })
+      runHere(['policy', 'check', file], { cwd: folder, env: { TMPDIR: temporary, ...env } })
     expect((await check({})).code).toBe(0)
     expect(await check({ ISSUERS: '[]' })).toMatchObject({
       code: 1,
@@ -174,7 +177,7 @@ describe('policy test', () => {
     )
 
   test('finds the tables of a folder, runs them without a test runner, and reports the coverage', async () => {
-    const { code, stdout, stderr } = await run('test', 'tests')
+    const { code, stdout, stderr } = await shell('test', 'tests')
     expect({ code, stdout, stderr }).toEqual({
       code: 0,
       stdout: `2 rows, 0 failed, in 1 file
@@ -249,16 +252,16 @@ wrong.policy-test.ts:8:1 failed row 4, GET /orders as {"sub":"alice","roles":["r
   test.each([
     [['absent'], '', 'there is no file or folder'],
     [['tmp'], '', 'has no *.policy-test.ts'],
-    [['x.ts'], 'export default 1', 'its default export must be { policy, rows }'],
+    [['a.ts'], 'export default 1', 'its default export must be { policy, rows }'],
     [
-      ['x.ts'],
+      ['b.ts'],
       table("{ request: 'GET', expect: 200 }"),
       'row 1: request: "GET" must have the form',
     ],
-    [['x.ts'], table("{ request: 'GET /', expect: 200, role: 'a' }"), 'unknown field "role"'],
+    [['c.ts'], table("{ request: 'GET /', expect: 200, role: 'a' }"), 'unknown field "role"'],
     [['--min-coverage', '101'], '', '--min-coverage must be a percentage'],
   ])('%j of %j is a wrong usage', async (args, text, message) => {
-    if (text !== '') write('x.ts', text)
+    if (text !== '') write(args[0] ?? '', text)
     expect(await run('test', ...args)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining(message),
@@ -270,7 +273,7 @@ describe('policy matrix', () => {
   test('is a table, Markdown, JSON, or a page of HTML without scripts', async () => {
     write('portcullis.config.ts', POLICY)
     const cells = 'refused | refused | refused | allowed'
-    const { stdout: table } = await run('matrix')
+    const { stdout: table } = await shell('matrix')
     expect(table).toMatch(
       /^\d+ rows; may call: anonymous \d+, no role \d+, reader \d+, admin \d+\nROUTE +ANONYMOUS +NO ROLE +READER +ADMIN +RELATION/,
     )
@@ -292,7 +295,7 @@ describe('policy matrix', () => {
   })
 
   test('of a policy with mistakes is refused with them', async () => {
-    const wrong = write('wrong.ts', POLICY.replace("['standard']", "['none']"))
+    const wrong = write('wrong-matrix.ts', POLICY.replace("['standard']", "['none']"))
     const { code, stderr } = await run('matrix', wrong)
     expect([code, stderr]).toEqual([
       1,
@@ -324,21 +327,21 @@ describe('policy diff', () => {
   test('compares with a revision, whose own modules it imports, in each way to name it', async () => {
     const expected = 'widening (1)\n  reader gains DELETE /orders/:id\n'
     const file = 'portcullis.config.ts'
-    expect(await run('diff', '--rev', 'main')).toMatchObject({ code: 0, stdout: expected })
-    expect((await run('diff', `HEAD:${file}`, file)).stdout).toBe(expected)
-    expect((await run('diff', `HEAD:./${file}`, file)).stdout).toBe(expected)
-    expect((await run('diff', file, `HEAD:${file}`)).stdout).toContain('reader loses DELETE')
-    expect((await run('diff', file, file)).stdout).toBe('No changes.\n')
+    expect(await shell('diff', '--rev', 'main')).toMatchObject({ code: 0, stdout: expected })
+    expect((await shell('diff', `HEAD:${file}`, file)).stdout).toBe(expected)
+    expect((await shell('diff', `HEAD:./${file}`, file)).stdout).toBe(expected)
+    expect((await shell('diff', file, `HEAD:${file}`)).stdout).toContain('reader loses DELETE')
+    expect((await shell('diff', file, file)).stdout).toBe('No changes.\n')
   })
 
   test('fails on the class of --fail-on only', async () => {
-    expect((await run('diff', '--rev', 'main', '--fail-on', 'widening')).code).toBe(1)
-    expect((await run('diff', '--rev', 'main', '--fail-on', 'any')).code).toBe(1)
-    expect((await run('diff', '--rev', 'main', '--fail-on', 'narrowing')).code).toBe(0)
+    expect((await shell('diff', '--rev', 'main', '--fail-on', 'widening')).code).toBe(1)
+    expect((await shell('diff', '--rev', 'main', '--fail-on', 'any')).code).toBe(1)
+    expect((await shell('diff', '--rev', 'main', '--fail-on', 'narrowing')).code).toBe(0)
   })
 
   test('prints JSON and Markdown', async () => {
-    const { stdout } = await run('diff', '--rev', 'main', '--json')
+    const { stdout } = await shell('diff', '--rev', 'main', '--json')
     expect(JSON.parse(stdout)).toEqual({
       changes: [
         {
@@ -349,7 +352,7 @@ describe('policy diff', () => {
         },
       ],
     })
-    expect((await run('diff', '--rev', 'main', '--format', 'markdown')).stdout).toContain(
+    expect((await shell('diff', '--rev', 'main', '--format', 'markdown')).stdout).toContain(
       '| widening | reader gains DELETE /orders/:id |',
     )
   })
@@ -360,7 +363,7 @@ describe('policy diff', () => {
     [['HEAD:absent.ts', 'portcullis.config.ts'], 'HEAD has no file absent.ts'],
     [['portcullis.config.ts'], 'name two policies'],
   ])('%j is a wrong usage', async (args, text) => {
-    expect(await run('diff', ...args)).toMatchObject({
+    expect(await shell('diff', ...args)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining(text),
     })
@@ -369,20 +372,20 @@ describe('policy diff', () => {
   test('a mistake has the place, the text and the suggestion of policy check, in a revision too', async () => {
     const file = 'mistaken.ts'
     write(file, POLICY.replace("['standard']", "['standrd']"))
-    const { stdout } = await run('check', file)
+    const { stdout } = await shell('check', file)
     const [at = '', text = '', remedy = ''] = stdout.split(/(?: error .*)?\n\s*/)
     expect([at, remedy]).toEqual([
       expect.stringMatching(/^mistaken\.ts:\d+:\d+$/),
       expect.any(String),
     ])
     expect(remedy).toBe('did you mean "standard"?')
-    const { code, stderr } = await run('diff', 'portcullis.config.ts', file)
+    const { code, stderr } = await shell('diff', 'portcullis.config.ts', file)
     expect([code, stderr]).toEqual([1, expect.stringContaining(`  - ${at}: ${text}; ${remedy}\n`)])
     git('checkout', '-q', '-b', 'mistaken')
     git('add', '-f', file)
     git('commit', '-q', '-m', 'second')
     git('checkout', '-q', 'main')
-    const old = await run('diff', `mistaken:${file}`, 'portcullis.config.ts')
+    const old = await shell('diff', `mistaken:${file}`, 'portcullis.config.ts')
     expect([old.code, old.stderr]).toEqual([
       1,
       expect.stringContaining(`  - mistaken:${at}: ${text}`),
@@ -400,7 +403,7 @@ describe('policy diff', () => {
   })
 
   test('leaves no folder behind', async () => {
-    await run('diff', '--rev', 'main')
+    await shell('diff', '--rev', 'main')
     expect(readdirSync(temporary)).toEqual([])
   })
 })
@@ -423,7 +426,7 @@ describe('policy replay', () => {
   const callers = () => write('callers.json', '[{ "subject": "alice", "roles": ["admin"] }]')
   const replay = (input: string, ...args: string[]) => {
     const known = ['--recorded', write('before.ts', POLICY), '--callers', callers()]
-    return runCli(['policy', 'replay', next(), ...known, ...args], { cwd: folder, input })
+    return runHere(['policy', 'replay', next(), ...known, ...args], { cwd: folder, input })
   }
 
   test('reads standard input, prints the changes and fails on their class', async () => {
@@ -457,7 +460,7 @@ describe('policy replay', () => {
     ]
     const input = lines.map((line) => `${JSON.stringify(line)}\n`).join('')
     const args = ['--recorded', write('before.ts', POLICY), '--file', '-', '--json']
-    const ended = await runCli(['policy', 'replay', next(), ...args], { cwd: folder, input })
+    const ended = await runHere(['policy', 'replay', next(), ...args], { cwd: folder, input })
     expect(ended.code, ended.stderr).toBe(0)
     const report = JSON.parse(ended.stdout)
     expect(report).toMatchObject({ events: 3, unknown: 1 })
