@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { startUpstashRest, type UpstashRest } from '../../dev/upstash-rest/server.ts'
 import { createFailureCounter } from '../../src/access/abuse/redis/authentication-failures.ts'
 import { createViolationCounter } from '../../src/access/abuse/redis/violations.ts'
@@ -201,7 +201,12 @@ describe('a server that accepts the flag', () => {
       limitOf({ limit: 3, lease: { max: 2, ttlMs: 500 } }),
       limitOf({ limit: 50, engine: upstash() }),
     ]
-    const monitor = await new Redis(redis.redisUrl).monitor()
+    // `monitor` returns another client.
+    const client = new Redis(redis.redisUrl)
+    const monitor = await client.monitor()
+    onTestFinished(() => {
+      for (const one of [monitor, client]) one.disconnect()
+    })
     const touched: string[] = []
     monitor.on('monitor', (_time, args: string[], source: string) => {
       if (source === 'lua') touched.push(...keysOf(args))
@@ -224,7 +229,6 @@ describe('a server that accepts the flag', () => {
     }
     await redis.direct.set('the end', '1')
     await sleep(50)
-    monitor.disconnect()
     const declared = new Set(calls.flat().flatMap(declaredKeysOf))
     expect(touched.length).toBeGreaterThan(20)
     expect([...new Set(touched)].filter((key) => !declared.has(key))).toEqual([])
