@@ -57,7 +57,7 @@ export function ratioFigure<Key extends string>(
   return figure(id, title, median, 'ratio', { ...more, quartiles })
 }
 
-export type { Check, Figure, Table } from './report/schema.ts'
+export type { Figure, Table } from './report/schema.ts'
 export type Unit = Figure['unit']
 
 /** One scenario in a results file. `details` is other data, such as the single rounds. */

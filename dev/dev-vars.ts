@@ -75,7 +75,7 @@ export function setPublicUrl(path: string, publicUrl: string): void {
  * Sets a variable in the file at `path`, and leaves the others unchanged. Throws if the file does
  * not contain it, or contains it in an unsupported form.
  */
-export function setVar(path: string, name: string, value: string): void {
+function setVar(path: string, name: string, value: string): void {
   const text = readFileSync(path, 'utf8')
   // A quoted value may span several lines.
   const assignment = new RegExp(`^${name}=(?:'[^']*'|"[^"]*"|\`[^\`]*\`|.*)$`, 'gm')

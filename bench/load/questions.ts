@@ -56,7 +56,7 @@ export const read = (credential: string): Question => ({
 })
 
 /** Returns a request for a new order, which the origin answers. */
-export const write = (credential: string): Question => ({
+const write = (credential: string): Question => ({
   method: 'POST',
   path: '/orders',
   headers: { ...bearing(credential), 'content-type': 'application/json' },

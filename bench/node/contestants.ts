@@ -8,7 +8,7 @@ import { type Ground, gatewayVariables, type StartContext } from '../stack/gatew
 import type { ProbeId } from './probes.ts'
 
 /** A limit per subject that is never reached, so that no request is refused during a measurement. */
-export const ROOMY_LIMIT = 1_000_000_000
+const ROOMY_LIMIT = 1_000_000_000
 
 /** As the files for self-hosting and `portcullis serve` set them. */
 const FLAGS = [

@@ -103,23 +103,3 @@ export async function tryOut(
   }
   return 2 * probes.length
 }
-
-const TOO_MANY = 429
-
-/**
- * Sends requests with one token until the gateway refuses. Throws an `Error` of one line unless it
- * refuses with 429 after `limit`, or after twice the limit if a new window has begun.
- */
-export async function checkLimit(
-  { title }: Pick<Tried, 'title'>,
-  url: string,
-  { token, limit }: { readonly token: string; readonly limit: number },
-): Promise<void> {
-  for (let sent = 0; sent <= 2 * limit; sent++) {
-    const response = await fetch(url + ORDERS_PATH, { headers: bearing(token) })
-    await response.text()
-    if (response.status === TOO_MANY && sent >= limit) return
-    if (response.status !== 200) throw new Error(`${title}: ${response.status} below the limit`)
-  }
-  throw new Error(`${title}: no refusal above the limit`)
-}

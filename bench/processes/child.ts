@@ -79,7 +79,7 @@ export function serveParent(
 }
 
 /** Ends a process with `end`, and kills it if it does not end in time. */
-export async function stop(
+async function stop(
   child: ChildProcess,
   end: () => unknown = () => child.kill('SIGTERM'),
 ): Promise<void> {

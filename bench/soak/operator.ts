@@ -70,7 +70,7 @@ export function createOperator(sender: Sender, { id, secret }: TokenClient) {
 }
 
 /** Returns the expectation of a request that the gateway answers itself. */
-export const own = (kind: string, right: readonly number[]): Expectation => ({
+const own = (kind: string, right: readonly number[]): Expectation => ({
   kind,
   right,
   mayReachOrigin: 'yes',
@@ -78,7 +78,7 @@ export const own = (kind: string, right: readonly number[]): Expectation => ({
 })
 
 /** Returns a form request of a client with HTTP Basic authentication. */
-export function formOf(path: string, { id, secret }: TokenClient, fields: Record<string, string>) {
+function formOf(path: string, { id, secret }: TokenClient, fields: Record<string, string>) {
   return {
     method: 'POST',
     path,

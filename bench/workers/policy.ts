@@ -3,7 +3,7 @@ import type { Policy } from '../../src/index.ts'
 import { EXEMPT_ADDRESS, LEASE, MAX_STALENESS_MS } from './variants.ts'
 
 /** More requests than any run sends: every request is counted, and none is refused. */
-export const ROOMY_LIMIT = 1_000_000_000
+const ROOMY_LIMIT = 1_000_000_000
 
 const ROOMY = { limit: ROOMY_LIMIT, windowSeconds: 60 }
 

@@ -3,7 +3,7 @@ import * as z from 'zod/mini'
 import type { FeatureVariables } from '../../validators/environment.ts'
 import { text } from '../../validators/schema-parts.ts'
 
-export const MAX_DEPLOYED_BY = 200
+const MAX_DEPLOYED_BY = 200
 
 export const consoleVariables = {
   shape: { DEPLOYED_BY: z.optional(text(MAX_DEPLOYED_BY)) },

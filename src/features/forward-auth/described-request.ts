@@ -137,7 +137,7 @@ function describe(
 const malformed = () => new Denied({ code: 'malformed_request', check: 'forwarded_request' })
 
 /** A request that a proxy has received. Its path is as it was sent, and its body is not here. */
-export class DescribedRequest
+class DescribedRequest
   implements Pick<Request, 'method' | 'url' | 'headers' | 'body' | 'bodyUsed' | 'signal' | 'text'>
 {
   readonly method: string

@@ -58,7 +58,7 @@ export const textsOf =
   }
 
 /** Reports whether the language of a page is English, so that its English texts need no mark. */
-export const isEnglish = ({ tag }: PageLanguage): boolean => /^en(?:-|$)/i.test(tag)
+const isEnglish = ({ tag }: PageLanguage): boolean => /^en(?:-|$)/i.test(tag)
 
 /** The plain text of each marked text, because the title of a document has no markup. */
 const unmarked = new WeakMap<object, string>()

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { importPass, type Pass, type PassOptions } from './import-pass.ts'
 import { begin, end, findRefusal, pendingFacts, type Refusal } from './target.ts'
 
-export type { Pass, PassOptions }
+export type { Pass }
 
 export interface ImportOptions extends PassOptions {
   /** Identifies the source. Another one is refused on the same cluster. */
