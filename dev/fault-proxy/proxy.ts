@@ -6,7 +6,6 @@ import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Connection, serveConnection } from './connection.ts'
-import { startControl } from './control.ts'
 import { type Fault, type LastingFault, NO_FAULT } from './fault.ts'
 import { seededRandom } from './random.ts'
 import type { Connections, Traffic } from './state.ts'
@@ -31,8 +30,6 @@ export interface FaultProxy {
   /** `http://127.0.0.1:<port>`. Use it instead of the target's URL. */
   readonly url: string
   readonly port: number
-  /** For other processes, see `setFault` and `faultProxyState`. */
-  readonly controlUrl: string
   /** Sets the fault, for open connections too. Resolves when it is in effect. */
   set(fault: Fault): Promise<void>
   fault(): Fault
@@ -113,24 +110,16 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
     }
   }
 
-  const state = () => ({
-    fault,
-    connections: { accepted, open: open.size },
-    bytes: { ...traffic },
-  })
-  const control = await startControl(state, set)
   return {
     url: `http://${HOST}:${port}`,
     port,
-    controlUrl: control.url,
     set,
     fault: () => fault,
-    connections: () => state().connections,
-    bytes: () => state().bytes,
+    connections: () => ({ accepted, open: open.size }),
+    bytes: () => ({ ...traffic }),
     async close() {
       clearTimeout(flapping)
       await apply({ kind: 'refuse' })
-      await control.close()
     },
   }
 }

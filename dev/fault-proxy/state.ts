@@ -1,5 +1,4 @@
-/** The state that a fault proxy reports. Plain data. */
-import type { Fault } from './fault.ts'
+/** What a fault proxy counts. Plain data. */
 
 /** Total bytes of all connections. */
 export interface Traffic {
@@ -13,10 +12,4 @@ export interface Traffic {
 export interface Connections {
   readonly accepted: number
   readonly open: number
-}
-
-export interface FaultProxyState {
-  readonly fault: Fault
-  readonly connections: Connections
-  readonly bytes: Traffic
 }

@@ -4,8 +4,6 @@ import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { faultProxyState, setFault } from '../../dev/fault-proxy/control.ts'
-import type { Fault } from '../../dev/fault-proxy/fault.ts'
 import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
 import { randomBytes, seededRandom } from '../../dev/fault-proxy/random.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
@@ -278,19 +276,6 @@ describe('the fault proxy', () => {
     await target.close()
     expect((await send('/')).failure).toBe('ECONNRESET')
     expect((await send('/')).failure).toBe('ECONNRESET')
-  })
-
-  test('another process can set faults and read the counters', async () => {
-    const fault: Fault = { kind: 'answer', status: 503, body: 'set over HTTP' }
-    await setFault(proxy, fault)
-    expect(await text(send('/'))).toBe('set over HTTP')
-    const state = await faultProxyState(proxy)
-    expect(state.fault).toEqual(fault)
-    expect(state.connections).toEqual(proxy.connections())
-    expect(state.bytes).toEqual(proxy.bytes())
-    await expect(setFault(proxy, { kind: 'latency', ms: -1 })).rejects.toThrow(TypeError)
-    await expect(setFault(proxy, { kind: 'none', more: 1 } as Fault)).rejects.toThrow(TypeError)
-    expect((await faultProxyState(proxy)).fault).toEqual(fault)
   })
 })
 
