@@ -23,7 +23,14 @@ const policy = definePolicy({
       limits: ['generous'],
       coalesce: true,
     },
-    { method: 'GET', path: '/single/:page', permission: 'pages:read', limits: ['generous'] },
+    {
+      method: 'GET',
+      path: '/single/:page',
+      permission: 'pages:read',
+      limits: ['generous'],
+      // Longer than a response on a slow machine. Each further admission is a call to Redis.
+      recheckSeconds: 600,
+    },
   ],
 })
 
