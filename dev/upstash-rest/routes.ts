@@ -23,6 +23,8 @@ export interface Services {
   readonly requireToken: TokenGuard
   /** Returns a value for `Upstash-Sync-Token`, different for each call. */
   readonly nextSyncToken: () => string
+  /** Gets the body of each request before its commands run. False: the connection is closed without a response. */
+  readonly accepts: (body: Buffer) => boolean
 }
 
 /** Responds to one request. Never throws. */
@@ -49,13 +51,17 @@ export async function answer(
 async function route(
   request: IncomingMessage,
   response: ServerResponse,
-  { connection, requireToken, nextSyncToken }: Services,
+  { connection, requireToken, nextSyncToken, accepts }: Services,
 ): Promise<Answer | undefined> {
   const target = targetOf(request.url ?? '/')
   requireToken(request.headers.authorization, queryTokenOf(target))
   const method = methodOf(request)
   const format = formatOf(request.headers)
   const body = method === 'POST' || method === 'PUT' ? await bodyOf(request) : Buffer.alloc(0)
+  if (!accepts(body)) {
+    response.destroy()
+    return undefined
+  }
   const whenGone: WhenGone = (listener) =>
     response.closed ? listener() : response.once('close', listener)
 

@@ -28,6 +28,11 @@ export interface UpstashRestOptions {
   readonly keepsScriptFlags?: boolean
   /** The address to listen on. Default `127.0.0.1`. */
   readonly host?: string
+  /**
+   * Gets the body of each authenticated request before its commands run; false closes the connection without a
+   * response. Default: each is accepted.
+   */
+  readonly accepts?: (body: Buffer) => boolean
 }
 
 /** A running server. */
@@ -53,6 +58,7 @@ export async function startUpstashRest(options: UpstashRestOptions): Promise<Ups
       connection: options.keepsScriptFlags === true ? connection : withScriptFlags(connection),
       requireToken: requireToken(token),
       nextSyncToken: syncTokens(),
+      accepts: options.accepts ?? (() => true),
     }
     const server = createServer((request, response) => void answer(request, response, services))
     server.keepAliveTimeout = KEEP_ALIVE_MS

@@ -1,11 +1,10 @@
-/** A real Redis behind the local Upstash-REST server and a proxy that counts its calls. */
+/** A real Redis behind the local Upstash-REST server, which counts its calls. */
 import { randomBytes } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { TestRunner } from 'vitest'
 import { type RedisHandle, startRedis } from '../../dev/redis.ts'
 import { startUpstashRest, type UpstashRest } from '../../dev/upstash-rest/server.ts'
 import { connectResp, type RespClient } from '../../src/runtimes/node/redis/resp.ts'
-import { startHttpServer } from './http-server.ts'
 
 export interface TestRedis {
   readonly url: string
@@ -45,41 +44,26 @@ export const redisVars = ({ url, token }: Pick<TestRedis, 'url' | 'token'>, time
 const BESIDE_DECISIONS = /pc:(?:metrics:report|audit:stream)/
 const OVERFLOW = /pc:audit:/
 
-/** Starts Redis, its REST server, and the counting proxy in front of them. */
+/** Starts Redis and its REST server. */
 export async function startTestRedis(prefer: 'auto' | 'embedded' = 'auto'): Promise<TestRedis> {
   const redis: RedisHandle = await startRedis({ prefer })
   const token = randomBytes(32).toString('base64url')
-  const rest: UpstashRest = await startUpstashRest({ port: 0, token, redis })
   const direct = new Redis(redis.url)
   const resp = connectResp({ url: redis.url, timeoutMs: 5_000 })
   let calls = 0
   let decisions = 0
   let isAnswering = true
-  const proxy = await startHttpServer(async (request, response) => {
-    const headers = Object.entries(request.headersDistinct).filter(
-      ([name]) => !['host', 'connection', 'content-length', 'transfer-encoding'].includes(name),
-    ) as [string, string[]][]
-    try {
-      const chunks: Buffer[] = []
-      for await (const chunk of request) chunks.push(chunk as Buffer)
-      const body = Buffer.concat(chunks)
+  const rest: UpstashRest = await startUpstashRest({
+    ...{ port: 0, token, redis },
+    accepts(body) {
       const text = body.toString()
       if (!BESIDE_DECISIONS.test(text)) calls += 1
       if (!BESIDE_DECISIONS.test(text) && !OVERFLOW.test(text)) decisions += 1
-      if (!isAnswering) return void response.destroy()
-      const answer = await fetch(new URL(request.url ?? '/', rest.url), {
-        method: request.method ?? 'GET',
-        headers: headers.map(([name, values]) => [name, values.join(', ')]),
-        ...(body.length > 0 && { body }),
-      })
-      response.writeHead(answer.status, { 'content-type': 'application/json' })
-      response.end(Buffer.from(await answer.arrayBuffer()))
-    } catch {
-      response.destroy()
-    }
+      return isAnswering
+    },
   })
   return {
-    url: proxy.url,
+    url: rest.url,
     token,
     direct,
     redisUrl: redis.url,
@@ -97,7 +81,6 @@ export async function startTestRedis(prefer: 'auto' | 'embedded' = 'auto'): Prom
     async close() {
       direct.disconnect()
       resp.close()
-      await proxy.close()
       await rest.close()
       await redis.close()
     },
