@@ -1,4 +1,5 @@
 /** Imports the keys of a key set and selects the key for a token. */
+import type { CryptoKey } from 'jose'
 import type { Denied } from '../../errors.ts'
 import { type Algorithm, type IgnoredKey, sortKeys, type UsableJwk } from '../../validators/jwk.ts'
 import { importKey } from './import-key.ts'

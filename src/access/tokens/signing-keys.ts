@@ -1,4 +1,5 @@
 /** The gateway's own signing keys: parsing, selection, publication and import. */
+import type { CryptoKey } from 'jose'
 import { Misconfigured, Unavailable } from '../../errors.ts'
 import type { Dependency } from '../../problems/reasons.ts'
 import { inEnglish } from '../../validators/english.ts'
