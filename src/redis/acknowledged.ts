@@ -1,6 +1,7 @@
 /** Writes that must survive the loss of a master: revocations, cutoffs, bans and the ends of sessions. */
 import type { RedisConnection } from './connection.ts'
 import { replicationKeys } from './keys.ts'
+import { readResult } from './reply.ts'
 
 const MARK_SECONDS = 60
 
@@ -19,6 +20,8 @@ export function acknowledged(redis: RedisConnection): RedisConnection {
     ...redis,
     async send(commands, options) {
       const replies = await redis.send([...commands, mark], { ...options, acknowledgedBy })
+      // Redis refuses the mark without memory, and permissions without its key: then `WAIT` may have covered nothing.
+      readResult(replies[commands.length])
       return replies.slice(0, commands.length)
     },
   }

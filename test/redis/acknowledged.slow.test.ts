@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { acknowledged } from '../../src/redis/acknowledged.ts'
 import type { RedisConnection } from '../../src/redis/connection.ts'
 import { connectResp, type RespClient } from '../../src/runtimes/node/redis/resp.ts'
 import {
@@ -66,5 +67,22 @@ describe.skipIf(!hasRedisServer)('a write that replicas must have', () => {
     expect(await redis.send([['GET', 'k']])).toEqual([{ result: '2' }])
     expect(order).toEqual(['request', 'writer'])
     expect(failures).toEqual([])
+  })
+
+  test('fails for a call that Redis without memory may not have written', async () => {
+    const direct = directTo(master.port)
+    const done = ['DEL', 'absent']
+    const marked = acknowledged({ ...redis, replicasAcked: 1 })
+    expect(await marked.send([done])).toEqual([{ result: 0 }])
+    await direct.config('SET', 'maxmemory', '1')
+    try {
+      // It has written nothing, so a replica need not have what an earlier call wrote.
+      await expect(marked.send([done])).rejects.toMatchObject({
+        ...{ dependency: 'redis', fault: 'refused' },
+      })
+    } finally {
+      await direct.config('SET', 'maxmemory', '0')
+      direct.disconnect()
+    }
   })
 })
