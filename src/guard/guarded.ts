@@ -27,7 +27,7 @@ import type { PolicyLimit } from '../policy/policy.ts'
 import type { Mistake } from '../problems/mistake.ts'
 import { PERMISSION } from '../validators/names.ts'
 import type { Declaration, DeclarationOf } from './declaration.ts'
-import { type GuardOptions, STANDARD_LIMIT } from './options.ts'
+import { type GuardOptions, type RedisClient, STANDARD_LIMIT } from './options.ts'
 import { createRevoke, type Revoke } from './revoke.ts'
 import { checkedIssuers, OPTIONS } from './schema.ts'
 import { connectStorage } from './storage.ts'
@@ -148,6 +148,8 @@ export function createGuarded(
   /** Permissions that were logged because no role grants them. */
   const warned = new Set<string>()
   const limits = nameLimits(options.limits ?? {})
+  const uncountable = (options.redis as RedisClient).mistakesIn?.(limits) ?? []
+  if (uncountable.length > 0) throw new Misconfigured(OPTIONS, uncountable)
   const defaultMaxBytes = options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES
   const onError = problemHandler({ now })
   const audit = createAudit({ sink: options.audit ?? consoleAuditSink(), now })

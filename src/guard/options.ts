@@ -6,7 +6,13 @@ import type { AuditSink } from '../audit/event.ts'
 import type { GuardStores } from '../gateway/guard-services.ts'
 import type { ConnectRedis } from '../gateway/runtime.ts'
 import type { PresetName } from '../identity-providers/presets.ts'
-import type { LimitDefinition, LimitGroup, RevocationDefinition } from '../policy/definition.ts'
+import type {
+  LimitDefinition,
+  LimitGroup,
+  NamedLimit,
+  RevocationDefinition,
+} from '../policy/definition.ts'
+import type { Mistake } from '../problems/mistake.ts'
 import type { RedisConnection } from '../redis/connection.ts'
 import type { IssuerFields } from '../validators/issuer-input.ts'
 import type { LimitText } from '../validators/limit.ts'
@@ -44,6 +50,8 @@ export type RedisClient = Pick<RedisConnection, 'send'> &
     readonly connect?: ConnectRedis
     /** Creates the store of callers. Default: the store of one server. */
     readonly admissionStore?: typeof createRedisCallerStore
+    /** Returns mistakes of limits that it cannot count. Default: none. */
+    readonly mistakesIn?: (limits: ReadonlyMap<string, NamedLimit>) => readonly Mistake[]
   }
 
 /** Port: stores without Redis, for tests: `memoryStore()` from `portcullis/testing`. */

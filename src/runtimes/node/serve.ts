@@ -14,13 +14,14 @@ import type { Runtime } from '../../gateway/runtime.ts'
 import { createInFlightCount, type InFlightCount } from '../../isolate/in-flight.ts'
 import { policyGauges } from '../../observability/metrics/policy-version.ts'
 import { type Policy, requirePolicy } from '../../policy/policy.ts'
-import { type Mistake, mistakeAt } from '../../problems/mistake.ts'
+import type { Mistake } from '../../problems/mistake.ts'
 import { createBackgroundWork } from './background-work.ts'
 import { followCertificate, readCertificate } from './certificate.ts'
 import { createFurtherListeners } from './further-listeners.ts'
 import { listen, type PolicyLimits } from './listen.ts'
 import { mistakeOfRuntime } from './other-runtime.ts'
 import { type PolicyChange, policyChanged } from './policy-change.ts'
+import { inexactLimits } from './redis/exact-limits.ts'
 import { masterMetrics } from './redis-gauges.ts'
 import { repeatTasks } from './repeated-tasks.ts'
 import { createListeners } from './request-listener.ts'
@@ -311,17 +312,10 @@ function composed({
   return { composedOf, first, runtime, settings, certificate }
 }
 
-/** If one lane refuses a request, others give back what they have counted for it. Only exact limits can do that. */
 function requireExactLimits({ limits }: Policy, { REDIS_URL }: Variables): void {
   if (REDIS_URL === undefined || parseRedisUrl(REDIS_URL)?.lanes === undefined) return
-  const others = [...limits].filter(([, { engine }]) => typeof engine === 'object')
-  if (others.length === 0) return
-  const text =
-    'upstash() does not count over the lanes of a Redis Cluster; remove `engine`, so that the limit is exact'
-  throw new Misconfigured(
-    'The policy',
-    others.map(([name]) => mistakeAt('unsupported', ['limits', name, 'engine'], text)),
-  )
+  const mistakes = inexactLimits(limits)
+  if (mistakes.length > 0) throw new Misconfigured('The policy', mistakes)
 }
 
 /** Without an issuer, every token is refused. That is valid: API keys and opaque tokens may come from another gateway. */

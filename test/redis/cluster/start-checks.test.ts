@@ -1,6 +1,7 @@
 /** The settings of a master while it is used, with a clock of the test. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { upstash } from '../../../src/features/upstash/index.ts'
+import { portcullis } from '../../../src/hono/index.ts'
 import { definePolicy } from '../../../src/index.ts'
 import { check } from '../../../src/runtimes/node/index.ts'
 import type { ClusterNode } from '../../../src/runtimes/node/redis/cluster/router.ts'
@@ -9,6 +10,7 @@ import {
   RENEWED_MS,
 } from '../../../src/runtimes/node/redis/cluster/start-checks.ts'
 import { createFencedServer } from '../../../src/runtimes/node/redis/fence/fenced-server.ts'
+import { redis as connectRedis } from '../../../src/runtimes/node/redis/index.ts'
 import { NEVER } from '../../harness/never.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 
@@ -87,4 +89,14 @@ test('a limit with upstash() is refused on a cluster, with what to do, and accep
   const refused = expect(checked('redis+cluster://127.0.0.1:1/?lanes=4')).rejects
   await refused.toThrow(/limits\.many\.engine: upstash\(\) .* remove `engine`/)
   await expect(checked(redis.redisUrl)).resolves.toBeUndefined()
+  const guarded = (url: string) => () =>
+    portcullis({
+      issuers: [{ issuer: 'https://issuer.test', audience: 'https://app.test' }],
+      redis: connectRedis(url),
+      limits: { many: { ...limit, engine: upstash() }, exact: limit },
+    })
+  expect(guarded('redis+cluster://127.0.0.1:1/?lanes=4')).toThrow(
+    /limits\.many\.engine: upstash\(\) .* remove `engine`/,
+  )
+  expect(guarded(redis.redisUrl)).not.toThrow()
 })

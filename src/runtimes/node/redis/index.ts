@@ -10,6 +10,7 @@ import type { RedisConnection } from '../../../redis/connection.ts'
 import { createKeys, DEFAULT_KEY_PREFIX } from '../../../redis/keys.ts'
 import { MAX_FENCE_MS, MIN_FENCE_MS } from '../schemas/redis-environment.ts'
 import { findUrlMistake } from '../schemas/redis-url.ts'
+import { inexactLimits } from './exact-limits.ts'
 import { type ExistingClient, sendThrough } from './existing-client.ts'
 import { connectResp } from './resp.ts'
 
@@ -34,6 +35,8 @@ export interface AppRedis extends RedisConnection {
   connect(options: RedisCallOptions): RedisConnection
   /** Creates the store of admission, over the lanes of a cluster if there are any. */
   readonly admissionStore: typeof createLaneAdmissionStore
+  /** Returns a mistake for each limit that this Redis cannot count, as on a cluster those with `upstash()`. */
+  readonly mistakesIn: typeof inexactLimits
   /** Closes the socket that `redis()` has opened. A client of the app stays open. */
   close(): void
 }
@@ -79,12 +82,16 @@ export function redis(server: string | ExistingClient, settings: RedisSettings =
   )
 }
 
-const whole = (connect: AppRedis['connect'], close: () => void): AppRedis => ({
-  ...connect({}),
-  connect,
-  admissionStore: createLaneAdmissionStore,
-  close,
-})
+function whole(connect: AppRedis['connect'], close: () => void): AppRedis {
+  const connection = connect({})
+  return {
+    ...connection,
+    connect,
+    admissionStore: createLaneAdmissionStore,
+    mistakesIn: (limits) => (connection.lanes === undefined ? [] : inexactLimits(limits)),
+    close,
+  }
+}
 
 const misconfigured = (mistake: string): Misconfigured =>
   new Misconfigured('The Redis', [`redis(): ${mistake}`])
