@@ -6,6 +6,7 @@ import { MIN_CHECKS_AT_ONCE } from '../../src/access/abuse/authentication-failur
 import { fromAddress, newAddress } from '../harness/address.ts'
 import { callsOfRequests, forget, recordsOf } from '../harness/control.ts'
 import { createKey, ISSUER, mint } from '../harness/issuer.ts'
+import { usualOrLong } from '../harness/long.ts'
 import { keysOf } from '../harness/stack-redis.ts'
 import { postAs } from './oauth-clients.ts'
 import { portcullis } from './operator-cli.ts'
@@ -23,7 +24,7 @@ const OTHERS = 4
  * Signatures are counted in process, over ten thousand, in test/access/admission. `FLOOD=10000` sends as
  * many here too, and reports how long other callers wait meanwhile.
  */
-const FLOOD = Number(process.env.FLOOD ?? 2_000)
+const FLOOD = Number(process.env.FLOOD ?? usualOrLong(800, 2_000))
 /** Longer for a measurement, which also sends as many valid requests, in turns. */
 const FLOOD_TIMEOUT_MS = process.env.FLOOD === undefined ? 60_000 : 600_000
 const HOUR = 3_600
