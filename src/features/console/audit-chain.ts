@@ -149,6 +149,7 @@ ${table(
       when(new Date(Number(time_ms)).toISOString()),
       signature === null ? 'no' : 'yes',
     ]),
+  'These events have no checkpoint.',
 )}
 <p><a href="${pathTo(`${PATH}/export`, { after })}" download>Export these events</a>${
     next === undefined

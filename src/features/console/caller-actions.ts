@@ -1,13 +1,19 @@
 /** The actions on a caller. */
 import { html } from 'hono/html'
-import type { CallerKind } from './calls.ts'
+import type { CallerKind, CallerView } from './calls.ts'
 import { actionForm } from './forms.ts'
 import type { Markup } from './layout.ts'
+import { limitChoice } from './limits.ts'
 
 const SECONDS = { name: 'seconds', label: 'Seconds', value: '3600', type: 'number' } as const
 
-/** Renders the forms. */
-export function callerActions(kind: CallerKind, value: string, back: string): Markup {
+/** Renders the forms. `limits` are those of the policy that count this kind of caller. Default: the visitor names one. */
+export function callerActions(
+  kind: CallerKind,
+  value: string,
+  back: string,
+  limits?: CallerView['limits'],
+): Markup {
   const hidden = { kind, value }
   const ban = actionForm({
     action: 'createBan',
@@ -37,10 +43,14 @@ export function callerActions(kind: CallerKind, value: string, back: string): Ma
     back,
     hidden: { value },
     fields: [
-      { name: 'limit', label: 'Limit of the policy' },
+      { name: 'limit', label: 'Limit of the policy', ...(limits && limitChoice(limits)) },
       { name: 'requests', label: 'Requests in each window', type: 'number' },
       { name: 'expiresInSeconds', label: 'Seconds until it ends', value: '86400', type: 'number' },
     ],
   })
-  return html`${revoke}${kind === 'subject' ? ban : ''}${raise}`
+  return html`${revoke}${kind === 'subject' ? ban : ''}${
+    limits?.length === 0
+      ? html`<p class="note">No limit of the policy counts a ${kind}.</p>`
+      : raise
+  }`
 }

@@ -137,7 +137,7 @@ ${card(
           ]),
         ),
       )
-}${card('Actions', callerActions(caller.kind, caller.value, back))}</div>
+}${card('Actions', callerActions(caller.kind, caller.value, back, caller.limits))}</div>
 ${card('Newest decisions', caller.events === null ? NO_STORE_TEXT : eventTable(caller.events))}
 ${card('Find another caller', search)}`,
   }

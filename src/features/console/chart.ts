@@ -4,7 +4,6 @@ import type { Summary } from '../../audit/summary.ts'
 import type { Markup } from './layout.ts'
 
 const WIDTH = 960
-const HEIGHT = 160
 const BASE = 136
 const DECISIONS = ['allow', 'deny', 'error'] as const
 
@@ -19,6 +18,9 @@ export function decisionChart(
   linkTo: (since: string, until: string) => string,
 ): Markup {
   const totals = buckets.map(({ allow, deny, error }) => allow + deny + error)
+  // An axis without bars reads as a picture that failed to load.
+  if (!totals.some((total) => total > 0))
+    return html`<p class="empty">No requests in this period.</p>`
   const most = Math.max(1, ...totals)
   const step = WIDTH / Math.max(1, buckets.length)
   const bars = buckets.map((bucket, at) => {
@@ -36,8 +38,8 @@ export function decisionChart(
       ? ''
       : html`<a href="${linkTo(bucket.time, end)}" aria-label="${label}"><title>${label}</title>${slot}${parts}</a>`
   })
-  return html`<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="group" aria-label="Decisions by time">${bars}
-<text x="0" y="${HEIGHT - 6}">${shortTime(since)}</text><text x="${WIDTH}" y="${HEIGHT - 6}" text-anchor="end">${shortTime(until)} UTC</text></svg>
+  return html`<svg viewBox="0 0 ${WIDTH} ${BASE}" role="group" aria-label="Decisions by time">${bars}</svg>
+<p class="axis"><span>${shortTime(since)}</span><span>${shortTime(until)} UTC</span></p>
 <p class="key"><span class="allow">&#9632; allowed</span><span class="deny">&#9632; refused</span><span class="error">&#9632; failed</span></p>`
 }
 

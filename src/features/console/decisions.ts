@@ -100,9 +100,11 @@ ${card(
   }
 }
 
+const capitalized = (name: string): string => `${name.charAt(0).toUpperCase()}${name.slice(1)}`
+
 const textField = (name: string, query: Query): FormField => ({
   name,
-  label: name,
+  label: capitalized(name),
   value: query[name] ?? '',
   isOptional: true,
 })

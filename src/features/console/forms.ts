@@ -10,6 +10,8 @@ export interface FormField {
   readonly type?: 'text' | 'number' | 'secret' | 'lines'
   /** The values to choose from. */
   readonly options?: readonly string[]
+  /** What is shown for an option. Default: its value. */
+  readonly names?: Readonly<Record<string, string>>
   /** Default false. */
   readonly isOptional?: boolean
 }
@@ -41,11 +43,11 @@ function fieldsOf(fields: readonly FormField[]): Markup {
 }
 
 function fieldOf(field: FormField, id: string): Markup {
-  const { name, label, value = '', type = 'text', options, isOptional = false } = field
+  const { name, label, value = '', type = 'text', options, names, isOptional = false } = field
   const required = isOptional ? '' : raw(' required')
   const named = html`<label for="${id}">${label}</label>`
   if (options !== undefined)
-    return html`<div>${named}<select id="${id}" name="${name}">${options.map((option) => optionOf(option, value))}</select></div>`
+    return html`<div>${named}<select id="${id}" name="${name}">${options.map((option) => optionOf(option, value, names?.[option]))}</select></div>`
   if (type === 'lines')
     return html`<div>${named}<textarea id="${id}" name="${name}" rows="3" maxlength="4096"${required}>${value}</textarea></div>`
   if (type === 'secret')
@@ -54,8 +56,8 @@ function fieldOf(field: FormField, id: string): Markup {
 }
 
 /** Renders an option of a select. The empty value is shown as `any`. */
-const optionOf = (option: string, selected: string): Markup =>
-  html`<option value="${option}"${option === selected ? raw(' selected') : ''}>${option || 'any'}</option>`
+const optionOf = (option: string, selected: string, name = option): Markup =>
+  html`<option value="${option}"${option === selected ? raw(' selected') : ''}>${name || 'any'}</option>`
 
 const REASON: FormField = { name: 'reason', label: 'Reason, for the audit trail' }
 

@@ -82,12 +82,30 @@ const olderThan = ({ query }: Desk, list: string, next: string | undefined): Mar
     ? ''
     : html`<p><a href="${pathTo(PATH, { ...query, [list]: next })}">Older ${list}</a></p>`
 
+/** Returns a field's choice of limits of the policy, with the number and the window that each has now. */
+export const limitChoice = (
+  limits: readonly {
+    readonly name: string
+    readonly limit: number
+    readonly windowSeconds: number
+    readonly by?: string
+  }[],
+): Pick<FormField, 'options' | 'names'> => ({
+  options: limits.map(({ name }) => name),
+  names: Object.fromEntries(
+    limits.map(({ name, limit, windowSeconds, by }) => [
+      name,
+      `${name}: ${numberOf(limit)} in ${windowSeconds} s${by === undefined ? '' : `, by ${by}`}`,
+    ]),
+  ),
+})
+
 const endOf = (expiresAt: string | null) => (expiresAt === null ? 'until removed' : when(expiresAt))
 
 function limitCards(desk: Desk, { limits, overrides, cursor }: z.infer<typeof limitPage>): Markup {
   const back = pathTo(PATH)
   const window: readonly FormField[] = [
-    { name: 'limit', label: 'Limit', options: limits.map(({ name }) => name) },
+    { name: 'limit', label: 'Limit', ...limitChoice(limits) },
     { name: 'value', label: 'Subject, client, tenant, address, or id of the key' },
     TENANT,
   ]

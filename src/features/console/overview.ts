@@ -127,8 +127,8 @@ function decisionsIn(summary: Summary, query: Query): Markup {
     ['Per second', rateOf(all / seconds)],
     ['Refused', percent(deny, all)],
     ['Failed', percent(error, all)],
-    ['p50', durationMs === null ? '-' : `${Math.round(durationMs.p50)} ms`],
-    ['p99', durationMs === null ? '-' : `${Math.round(durationMs.p99)} ms`],
+    ['Median time (p50)', durationMs === null ? '-' : `${Math.round(durationMs.p50)} ms`],
+    ['99 % within (p99)', durationMs === null ? '-' : `${Math.round(durationMs.p99)} ms`],
   ]
   const { [LIVE_PARAMETER]: _, ...rest } = query
   return html`<dl class="tiles">${tiles.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>

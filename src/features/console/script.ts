@@ -8,8 +8,8 @@ const button = box.querySelector('button')
 const status = box.querySelector('[role=status]')
 const figures = document.getElementById('figures')
 const words = figures
-  ? ['Update the figures', 'The figures update themselves.']
-  : ['Follow new decisions', 'New decisions appear at the top.']
+  ? ['Update the figures', 'The figures update themselves.', 'Stop updating']
+  : ['Follow new decisions', 'New decisions appear at the top.', 'Stop following']
 const body = () => document.querySelector('#events tbody')
 let source
 const shown = new Set()
@@ -51,7 +51,7 @@ function start() {
     status.textContent = 'Some decisions are not shown: there were too many, or the browser was away for too long.'
   })
   source.onerror = () => { if (source.readyState === 2) stop('The gateway ended the connection.') }
-  button.textContent = 'Stop'
+  button.textContent = words[2]
 }
 button.addEventListener('click', () => source ? stop('Stopped.') : start())
 if (figures) start()

@@ -58,8 +58,9 @@ h3 { font-size: 1rem; margin: 0.75rem 0 0.25rem; } code { overflow-wrap: anywher
 svg { display: block; width: 100%; height: auto; }
 svg .allow { fill: var(--allow); } svg .deny { fill: var(--deny); } svg .error { fill: var(--error); }
 svg .slot { fill: transparent; } svg a:hover .slot, svg a:focus .slot { fill: var(--line); }
-svg text { fill: var(--soft); font-size: 12px; }
+.axis { display: flex; justify-content: space-between; margin: 0.25rem 0 0; color: var(--soft); font-size: 0.8125rem; }
+#live button { width: auto; margin-right: 0.5rem; }
 .key { display: flex; gap: 1rem; margin: 0.5rem 0 0; font-size: 0.875rem; }
 .mark { font-weight: 700; }
-@media (max-width: 40rem) { .who { margin-left: 0; } dl.facts { grid-template-columns: 1fr; } dl.facts dd { margin-bottom: 0.5rem; } }
+@media (max-width: 40rem) { td { min-width: 5rem; } .who { margin-left: 0; } dl.facts { grid-template-columns: 1fr; } dl.facts dd { margin-bottom: 0.5rem; } }
 `

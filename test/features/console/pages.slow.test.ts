@@ -137,6 +137,9 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the console on %s', (run
     const { origin } = new URL(server.url)
     await page.evaluate(`location = '${origin}/-/console/callers?kind=subject&value=alice'; 0`)
     await expect.poll(() => textOf(page)).toContain('left the company')
+    // Only those that count subjects.
+    const choices = "document.querySelector('select[name=limit]').textContent"
+    expect(await page.evaluate(choices)).toBe('standard: 100 in 60 s')
     await page.send('Page.close')
   })
 
@@ -147,6 +150,8 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the console on %s', (run
       const keyboard = keyboardOf(page)
       await keyboard.tabTo('Set a limit of a caller')
       await keyboard.enter()
+      const choices = "document.querySelector('select[name=limit]').textContent"
+      expect(await page.evaluate(choices)).toContain('tenants: 10 in 60 s, by tenant')
       await keyboard.tabTo('Limit')
       await page.send('Input.dispatchKeyEvent', { type: 'char', text: 't' })
       await keyboard.tabTo('Subject, client, tenant')
@@ -191,7 +196,7 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the console on %s', (run
     // The rate of all gateways needs two readings of the shared counters.
     await expect.poll(() => textOf(page)).toMatch(/Now\s+\d/)
     const keyboard = keyboardOf(page)
-    await keyboard.tabTo('Stop')
+    await keyboard.tabTo('Stop updating')
     await keyboard.enter()
     expect(await textOf(page)).toContain('Stopped.')
     await page.send('Page.close')
