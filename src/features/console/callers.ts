@@ -3,7 +3,7 @@ import { html } from 'hono/html'
 import { callerActions } from './caller-actions.ts'
 import { type CallerView, callerView } from './calls.ts'
 import { eventTable } from './event-table.ts'
-import { actionForm } from './forms.ts'
+import { actionForm, banEnd, revocationEnd } from './forms.ts'
 import { type ConsolePage, pathTo, table, when } from './layout.ts'
 import { authorOf, card, NO_STORE_TEXT, numberOf } from './markup.ts'
 import type { PageDefinition, Query } from './page.ts'
@@ -72,7 +72,7 @@ ${card(
       when(ban.expiresAt),
       ban.reason ?? '',
       authorOf(ban),
-      actionForm({ action: 'deleteBan', label: 'Lift this ban', back, hidden: { id: ban.id } }),
+      banEnd(ban.id, back),
     ]),
   ),
 )}${card(
@@ -84,12 +84,7 @@ ${card(
       when(each.createdAt),
       each.reason ?? '',
       authorOf(each),
-      actionForm({
-        action: 'deleteRevocation',
-        label: 'Remove this revocation',
-        back,
-        hidden: { id: each.id },
-      }),
+      revocationEnd(each.id, back),
     ]),
   ),
 )}${card(

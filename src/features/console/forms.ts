@@ -73,6 +73,14 @@ export const actionForm = ({
 ${fieldsOf([...fields, REASON])}
 <button class="danger">${label}</button></form></details>`
 
+/** Renders the form that lifts a ban. */
+export const banEnd = (id: string, back: string): Markup =>
+  actionForm({ action: 'deleteBan', label: 'Lift this ban', back, hidden: { id } })
+
+/** Renders the form that removes a revocation. */
+export const revocationEnd = (id: string, back: string): Markup =>
+  actionForm({ action: 'deleteRevocation', label: 'Remove this revocation', back, hidden: { id } })
+
 /** Renders a form that changes nothing. Its values are in no URL and no log. */
 export const queryForm = ({ path, label, fields }: QueryForm): Markup =>
   html`<form class="stack" method="post" action="${pathTo(path)}">${fieldsOf(fields)}<button>${label}</button></form>`

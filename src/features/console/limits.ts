@@ -3,7 +3,7 @@ import { html } from 'hono/html'
 import * as z from 'zod/mini'
 import { BAN_KINDS } from '../../access/abuse/ban-record.ts'
 import { REVOCATION_KINDS } from '../../access/revocation/record.ts'
-import { actionForm, type FormField } from './forms.ts'
+import { actionForm, banEnd, type FormField, revocationEnd } from './forms.ts'
 import { type ConsolePage, type Markup, pathTo, table, when } from './layout.ts'
 import { authorOf, card, numberOf } from './markup.ts'
 import type { Desk, PageDefinition } from './page.ts'
@@ -182,7 +182,7 @@ function banCard(desk: Desk, { bans, cursor }: z.infer<typeof banPage>): Markup 
         endOf(ban.expiresAt),
         ban.reason ?? '',
         authorOf(ban),
-        actionForm({ action: 'deleteBan', label: 'Lift this ban', back, hidden: { id: ban.id } }),
+        banEnd(ban.id, back),
       ]),
     )}${olderThan(desk, 'bans', cursor)}${
       desk.may('createBan')
@@ -217,12 +217,7 @@ function revocationCard(
         each.value,
         each.reason ?? '',
         authorOf(each),
-        actionForm({
-          action: 'deleteRevocation',
-          label: 'Remove this revocation',
-          back,
-          hidden: { id: each.id },
-        }),
+        revocationEnd(each.id, back),
       ]),
     )}${olderThan(desk, 'revocations', cursor)}${
       desk.may('createRevocation')
