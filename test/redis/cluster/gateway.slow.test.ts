@@ -163,5 +163,36 @@ describe.skipIf(!hasRedisServer)('on a cluster', () => {
       expect(keys.flat().length).toBeGreaterThan(2)
       expect(keys.flat().filter((key) => !/^pc:\{\w+\}:/.test(key))).toEqual([])
     })
+
+    // The last test of the cluster, which is not whole afterwards.
+    test('answers the subjects of other lanes without the master of the control lane [R43]', async () => {
+      const redis = client.connect({ timeoutMs: 1_000 })
+      const { lanes } = redis
+      if (lanes === undefined) throw new Error('there are no lanes')
+      const ownerOf = async ({ keys }: RedisConnection) =>
+        cluster.ownerOf(Number(await cluster.masters[0]?.direct.cluster('KEYSLOT', keys.prefix)))
+      const lost = await ownerOf(redis)
+      const subjects = await Promise.all(
+        Array.from({ length: 30 }, async (_, n) => {
+          const sub = `subject-${n}`
+          const token = await gateway.token({ claims: { sub, roles: ['reader'] } })
+          const isLost = (await ownerOf(lanes.of(sub))) === lost
+          return { headers: { authorization: `Bearer ${token}` }, isLost }
+        }),
+      )
+      // Without a replica, no other master takes its place.
+      if (lost === undefined) throw new Error('no master has the control lane')
+      await cluster.replicas[cluster.masters.indexOf(lost)]?.kill()
+      await lost.kill()
+      gateway.requests.length = 0
+      const statuses = await Promise.all(
+        subjects.map(
+          async ({ headers }) => (await fetch(`${gateway.url}/orders`, { headers })).status,
+        ),
+      )
+      expect(statuses).toEqual(subjects.map(({ isLost }) => (isLost ? 503 : 200)))
+      expect(new Set(statuses).size).toBe(2)
+      expect(gateway.requests).toHaveLength(subjects.filter(({ isLost }) => !isLost).length)
+    })
   })
 })
