@@ -64,7 +64,10 @@ export function addLimitCommands(program: Command): void {
   onlineCommand(limits, {
     name: 'override',
     does: 'set another number of requests per window for one caller',
-    examples: ['portcullis limits override standard alice --requests 1000 --expires-in 7d'],
+    examples: [
+      'portcullis limits override standard alice --requests 1000 --expires-in 7d',
+      'portcullis limits override tenants acme --requests 200 # names: portcullis limits list',
+    ],
   })
     .argument(...LIMIT)
     .argument(...VALUE)
