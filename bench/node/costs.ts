@@ -99,8 +99,9 @@ export function storedBytesIn(directory: string): number {
   return bytes
 }
 
-/** Maximum share of scripts for aborted requests. */
+/** Maximum share of scripts for aborted requests, and how many a round may have however short it is. */
 const STRAYS = 0.1
+const MIN_STRAYS = 4
 
 export interface Meters {
   readonly redis: Pick<RedisMeter, 'usage' | 'untilDrained'>
@@ -139,7 +140,10 @@ export function withCosts(
       const each = (total: number, digits = 2) => rounded(ratio(total, requests), digits)
       if (
         scripts !== undefined &&
-        !(calls >= scripts * requests && each(calls) <= scripts + STRAYS)
+        !(
+          calls >= scripts * requests &&
+          calls - scripts * requests <= Math.max(STRAYS * requests, MIN_STRAYS)
+        )
       )
         throw new Error(`${contestant.title}: ${each(calls)} scripts for one response`)
       costs.push({
