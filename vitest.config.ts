@@ -66,7 +66,6 @@ const LONG = [
   'test/features/sign-in/pages.slow.test.ts',
   'test/features/signals/gateways.slow.test.ts',
   'test/guard/frameworks.slow.test.ts',
-  'test/isolate/bursts.slow.test.ts',
   'test/runtimes/node/transport-fuzz.slow.test.ts',
   'test/runtimes/table.slow.test.ts',
   'test/package/consumers.slow.test.ts',
@@ -77,6 +76,7 @@ const LONG = [
  * else the machine does.
  */
 const ONLY_LONG = [
+  'test/isolate/bursts.slow.test.ts',
   'test/features/operators/schemathesis.slow.test.ts',
   'test/bench/simulate-real.test.ts',
   'test/bench/soak.test.ts',

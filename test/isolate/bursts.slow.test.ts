@@ -14,7 +14,6 @@ import type { Fault } from '../../dev/fault-proxy/fault.ts'
 import { FIRST_PERIOD_MS } from '../../src/isolate/circuit-breaker.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { createKey, ISSUER, mint } from '../harness/issuer.ts'
-import { usualOrLong } from '../harness/long.ts'
 import { NEVER } from '../harness/never.ts'
 import { type Running, startWorkerd } from '../origin/workerd.ts'
 
@@ -26,7 +25,7 @@ const CLIENT = { id: 'f5b4ce2b-3bd6-4d6c-b671-2e6a4d1f9a11', secret: 'a'.repeat(
 /** The default of `maxConcurrentRequests`. */
 const MOST = 1_000
 const SUBJECTS = 50
-const ROUNDS = usualOrLong(1, 3)
+const ROUNDS = 3
 const PROMPT: Fault = { kind: 'latency', ms: 5 }
 const TIMEOUT = { timeout: 300_000 }
 /** The priority of the gateway and the busy loops: a third of the share that Redis gets. */
