@@ -7,12 +7,12 @@ import { limitChoice } from './limits.ts'
 
 const SECONDS = { name: 'seconds', label: 'Seconds', value: '3600', type: 'number' } as const
 
-/** Renders the forms. `limits` are those of the policy that count this kind of caller. Default: the visitor names one. */
+/** Renders the forms. `limits` are those of the policy that count this kind of caller. Null: the visitor names one. */
 export function callerActions(
   kind: CallerKind,
   value: string,
   back: string,
-  limits?: CallerView['limits'],
+  limits: CallerView['limits'] = null,
 ): Markup {
   const hidden = { kind, value }
   const ban = actionForm({

@@ -61,8 +61,10 @@ export const callerView = z.strictObject({
   ),
   overrides: z.array(z.strictObject({ ...record, limit: z.string(), requests: integer() })),
   limits: z
-    .array(z.strictObject({ name: z.string(), limit: integer(), windowSeconds: integer() }))
-    .check(describe('limits of the policy that count this kind of caller')),
+    .nullable(
+      z.array(z.strictObject({ name: z.string(), limit: integer(), windowSeconds: integer() })),
+    )
+    .check(describe('limits of the policy that count this kind of caller; null: no permission')),
   keys: z.array(
     z.strictObject({ id: z.string(), name: z.string(), createdAt: time, isRevoked: z.boolean() }),
   ),
@@ -276,9 +278,11 @@ export function consoleCalls(parts: FeatureParts): (frame: CallFrame) => readonl
               ...recordOf(each),
               ...{ limit: each.limit, requests: each.requests },
             })),
-            limits: [...parts.policy.limits.values()]
-              .filter(({ by }) => by === kind)
-              .map(({ name, limit, windowSeconds }) => ({ name, limit, windowSeconds })),
+            limits: isPermitted('limits:list')
+              ? [...parts.policy.limits.values()]
+                  .filter(({ by }) => by === kind)
+                  .map(({ name, limit, windowSeconds }) => ({ name, limit, windowSeconds }))
+              : null,
             keys: keys.map((key) => ({
               ...{ id: key.id, name: key.name, createdAt: timeOf(key.createdAtSeconds) },
               isRevoked: key.revokedAtSeconds !== undefined,

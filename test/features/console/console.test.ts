@@ -85,10 +85,13 @@ test('an operator of a tenant reads no policy of all tenants', async () => {
 test('the page of a caller shows what the permissions of the lists allow', async () => {
   const sam = await gateway.cookieOf({ subject: 'sam', roles: ['support'] })
   const path = '/-/console/callers?kind=subject&value=user-of-acme'
-  expect((await gateway.visit(operator, path)).text).toContain(OF_ACME)
+  const whole = await gateway.visit(operator, path)
+  expect(whole.text).toContain(OF_ACME)
+  expect(whole.text).toContain('standard: 100 in 60 s')
   const { status, text } = await gateway.visit(sam, path)
   expect(status).toBe(200)
   expect(text).not.toContain(OF_ACME)
+  expect(text).not.toContain('100 in 60 s')
 })
 
 test('an action needs the login that operators() demands for its call', async () => {
