@@ -62,7 +62,13 @@ export const callerView = z.strictObject({
   overrides: z.array(z.strictObject({ ...record, limit: z.string(), requests: integer() })),
   limits: z
     .nullable(
-      z.array(z.strictObject({ name: z.string(), limit: integer(), windowSeconds: integer() })),
+      z.array(
+        z.strictObject({
+          name: z.string(),
+          limit: z.nullable(integer()).check(describe('null: as the plan of the caller says')),
+          windowSeconds: integer(),
+        }),
+      ),
     )
     .check(describe('limits of the policy that count this kind of caller; null: no permission')),
   keys: z.array(
@@ -281,7 +287,11 @@ export function consoleCalls(parts: FeatureParts): (frame: CallFrame) => readonl
             limits: isPermitted('limits:list')
               ? [...parts.policy.limits.values()]
                   .filter(({ by }) => by === kind)
-                  .map(({ name, limit, windowSeconds }) => ({ name, limit, windowSeconds }))
+                  .map(({ name, limit, windowSeconds, meter }) => ({
+                    name,
+                    limit: meter?.plans === undefined ? limit : null,
+                    windowSeconds,
+                  }))
               : null,
             keys: keys.map((key) => ({
               ...{ id: key.id, name: key.name, createdAt: timeOf(key.createdAtSeconds) },

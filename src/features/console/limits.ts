@@ -82,11 +82,11 @@ const olderThan = ({ query }: Desk, list: string, next: string | undefined): Mar
     ? ''
     : html`<p><a href="${pathTo(PATH, { ...query, [list]: next })}">Older ${list}</a></p>`
 
-/** Returns a field's choice of limits of the policy, with the number and the window that each has now. */
+/** Returns a field's choice of limits of the policy, with their numbers and windows. Null: the plan of the caller has it. */
 export const limitChoice = (
   limits: readonly {
     readonly name: string
-    readonly limit: number
+    readonly limit: number | null
     readonly windowSeconds: number
     readonly by?: string
   }[],
@@ -95,7 +95,7 @@ export const limitChoice = (
   names: Object.fromEntries(
     limits.map(({ name, limit, windowSeconds, by }) => [
       name,
-      `${name}: ${numberOf(limit)} in ${windowSeconds} s${by === undefined ? '' : `, by ${by}`}`,
+      `${name}: ${limit === null ? 'the number of its plan' : numberOf(limit)} in ${windowSeconds} s${by === undefined ? '' : `, by ${by}`}`,
     ]),
   ),
 })

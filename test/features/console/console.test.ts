@@ -94,6 +94,11 @@ test('the page of a caller shows what the permissions of the lists allow', async
   expect(text).not.toContain('100 in 60 s')
 })
 
+test('the page of a caller says of no plan that it has the number of the default plan', async () => {
+  const { text } = await gateway.visit(operator, '/-/console/callers?kind=key&value=unknown')
+  expect(text).toContain('plan: the number of its plan in 60 s')
+})
+
 test('an action needs the login that operators() demands for its call', async () => {
   const strict = await startConsole({}, { authentication: { maxAgeSeconds: 60 } })
   try {
