@@ -34,12 +34,6 @@ const SLOW = 'test/**/*.slow.test.ts'
 /** Tests of load and measurements. They wait most of the time, and would disturb each other. */
 const BENCH = ['test/bench/**/*.test.ts']
 
-/**
- * Long tests of the audit trail. `npm run test:all` runs them behind the black-box tests, in the process that would
- * otherwise end minutes before the other one.
- */
-const TRAIL = ['test/audit/blocks.slow.test.ts', 'test/audit/erasure.slow.test.ts']
-
 /** Tests that measure the heap, which must not contain garbage of other files. */
 const HEAP = ['test/access/tokens/token-cache.test.ts', 'test/runtimes/node/reload-memory.test.ts']
 
@@ -127,22 +121,12 @@ export default defineConfig(({ mode }) => {
               'node_modules/**',
               ...HEAP,
               ...BENCH,
-              ...(isLong ? [] : [...ONLY_LONG, ...TRAIL]),
+              ...(isLong ? [] : ONLY_LONG),
               ...(mode === 'quick' ? [SLOW] : []),
             ],
           },
         },
         { resolve, test: { ...shared, name: 'heap', include: HEAP, isolate: true } },
-        {
-          resolve,
-          test: {
-            ...shared,
-            name: 'trail',
-            include: isLong ? [] : TRAIL,
-            fileParallelism: false,
-            sequence: { groupOrder: 4 },
-          },
-        },
         {
           resolve,
           test: {

@@ -1,7 +1,7 @@
 /**
  * `npm run test:all`: every test, in two processes of vitest side by side. Black-box tests of both runtimes, and
- * some on a cluster, each with a stack of its own, then tests of `bench/`, and two long ones of the audit trail, run
- * one file after the other and wait most of the time; in one process, they would begin when all others have ended. They take almost as long as
+ * some on a cluster, each with a stack of its own, and then tests of `bench/` run one file after the other and
+ * wait most of the time; in one process, they would begin when all others have ended. They take almost as long as
  * the other tests, so that the same number of files runs all the time. `--check` is for `npm run check`: other
  * checks, types included, run beside them with a low priority, on a core that no test uses. Their output follows the other output.
  * Exits with 1 if a process fails.
@@ -13,7 +13,7 @@ import { ROOT } from './start/settings.ts'
 
 const VITEST = 'node_modules/vitest/vitest.mjs'
 const PARTS = ['parts', 'heap']
-const ONE_BY_ONE = [['blackbox'], ['blackbox-node'], ['blackbox-cluster'], ['bench'], ['trail']]
+const ONE_BY_ONE = [['blackbox'], ['blackbox-node'], ['blackbox-cluster'], ['bench']]
 /** Commands. None replaces `dist` while tests use it, so the package is built before. */
 const CHECKS: readonly (readonly [string, ...string[]])[] = process.argv.includes('--check')
   ? [
