@@ -312,6 +312,7 @@ function composed({
   return { composedOf, first, runtime, settings, certificate }
 }
 
+/** Throws `Misconfigured` for limits that a Redis Cluster cannot count. */
 function requireExactLimits({ limits }: Policy, { REDIS_URL }: Variables): void {
   if (REDIS_URL === undefined || parseRedisUrl(REDIS_URL)?.lanes === undefined) return
   const mistakes = inexactLimits(limits)
