@@ -33,9 +33,10 @@ export const EVENT_COLUMNS = [
   'actor.subject',
   'reason',
   'observed',
-  'change.action',
-  'change.target',
   'requestId',
+  'change.action',
+  // The longest: whatever follows it would be far away from the row's begin.
+  'change.target',
 ] as const
 
 /**
@@ -51,8 +52,8 @@ export const EVENT_WIDTHS = {
   'actor.subject': 36,
   reason: 24,
   observed: 8,
+  requestId: 36,
   'change.action': 17,
-  'change.target': 36,
 } as const satisfies Partial<Record<(typeof EVENT_COLUMNS)[number], number>>
 
 export function filtered(command: Command): Command {
