@@ -44,8 +44,11 @@ export const redisVars = ({ url, token }: Pick<TestRedis, 'url' | 'token'>, time
 const BESIDE_DECISIONS = /pc:(?:metrics:report|audit:stream)/
 const OVERFLOW = /pc:audit:/
 
-/** Starts Redis and its REST server. */
-export async function startTestRedis(prefer: 'auto' | 'embedded' = 'auto'): Promise<TestRedis> {
+/** Starts Redis and its REST server. `onCall` gets the commands of each call that `calls` counts, as JSON. */
+export async function startTestRedis(
+  prefer: 'auto' | 'embedded' = 'auto',
+  onCall: (commands: string) => void = () => {},
+): Promise<TestRedis> {
   const redis: RedisHandle = await startRedis({ prefer })
   const token = randomBytes(32).toString('base64url')
   const direct = new Redis(redis.url)
@@ -57,8 +60,10 @@ export async function startTestRedis(prefer: 'auto' | 'embedded' = 'auto'): Prom
     ...{ port: 0, token, redis },
     accepts(body) {
       const text = body.toString()
-      if (!BESIDE_DECISIONS.test(text)) calls += 1
-      if (!BESIDE_DECISIONS.test(text) && !OVERFLOW.test(text)) decisions += 1
+      if (BESIDE_DECISIONS.test(text)) return isAnswering
+      calls += 1
+      if (!OVERFLOW.test(text)) decisions += 1
+      onCall(text)
       return isAnswering
     },
   })

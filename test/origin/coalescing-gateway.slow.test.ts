@@ -1,6 +1,7 @@
 /** The cost of coalesced requests and of new credentials in the complete gateway. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ADMITTED_FOR_MS } from '../../src/access/admission/admission.ts'
 import { newApiKey } from '../../src/access/tokens/api-key.ts'
 import { createReferenceStore } from '../../src/access/tokens/redis/references.ts'
 import { credentialHash } from '../../src/access/tokens/reference.ts'
@@ -15,6 +16,13 @@ import type { Running } from './workerd.ts'
 const AT_ONCE = 100
 const PUBLIC_URL = 'https://gateway.test'
 const PATIENCE = { timeout: 20_000 }
+/** A key of a call that admits again. The call that counts an API key has its record instead. */
+const OF_READMISSION = 'pc:revoked:'
+
+interface Call {
+  readonly atMs: number
+  readonly commands: string
+}
 
 describe.each(RUNTIMES)('on $name', ({ start }) => {
   let redis: TestRedis
@@ -23,12 +31,13 @@ describe.each(RUNTIMES)('on $name', ({ start }) => {
   let gateway: Running
   /** Undefined: the origin answers at once. */
   let held: [IncomingMessage, ServerResponse][] | undefined
+  const calls: Call[] = []
 
   const answer = (request: IncomingMessage, response: ServerResponse) =>
     response.end(`${request.headers['x-auth-subject']} reads ${request.url}`)
 
   beforeAll(async () => {
-    redis = await startTestRedis()
+    redis = await startTestRedis('auto', (commands) => calls.push({ atMs: Date.now(), commands }))
     await redis.direct.flushall()
     key = await createKey('idp')
     origin = await startHttpOrigin((request, response) => {
@@ -53,8 +62,10 @@ describe.each(RUNTIMES)('on $name', ({ start }) => {
   const url = (path: string) => `http://127.0.0.1:${gateway.port}${path}`
   const observed = async () => (await (await fetch(url('/read-here'))).json()) as Observed
 
-  /** Returns the responses to simultaneous requests. */
-  /** Reads each response to its end: the gateway admits the caller of an open one again, which is a call to Redis. */
+  /**
+   * Returns the responses to simultaneous requests. Reads each response to its end: the gateway admits the caller of an
+   * open one again, which is a call to Redis.
+   */
   const askAtOnce = (path: string, credentials: readonly string[]): Promise<Response[]> =>
     Promise.all(
       credentials.map(async (credential) => {
@@ -154,7 +165,8 @@ describe.each(RUNTIMES)('on $name', ({ start }) => {
       // Redis must have the script already: otherwise the first call is repeated with its full text.
       await askAtOnce('/single/b', [await newKeyOf('weekly')])
       const apiKey = await newKeyOf('nightly')
-      const calls = redis.calls()
+      calls.length = 0
+      const sentMs = Date.now()
       const responses = await askAtOnce('/single/b', Array(AT_ONCE).fill(apiKey) as string[])
       for (const response of responses) {
         expect([response.status, await response.text()]).toEqual([200, 'nightly reads /single/b'])
@@ -163,7 +175,10 @@ describe.each(RUNTIMES)('on $name', ({ start }) => {
         ({ headers }) => /r=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1],
       )
       expect(new Set(left).size).toBe(AT_ONCE)
-      expect(redis.calls() - calls).toBe(AT_ONCE)
+      // A request whose admission took longer is admitted again, on a slow machine.
+      const isReadmission = ({ atMs, commands }: Call) =>
+        atMs - sentMs >= ADMITTED_FOR_MS && commands.includes(OF_READMISSION)
+      expect(calls.filter((call) => !isReadmission(call))).toHaveLength(AT_ONCE)
     })
   })
 
