@@ -7,9 +7,12 @@ import { startRedisCluster, type TestCluster } from './redis-cluster.ts'
 export const LANES = 64
 /** The tag in the names of keys. Records have the names of one Redis, as tests know them. */
 const TAG = new RegExp(`(${DEFAULT_KEY_PREFIX})\\{\\w+\\}:`, 'g')
-/** Calls of a gateway for itself: to connect, to prove a master, and to complete what others began. */
+/**
+ * Calls of a gateway for itself: to connect, to prove a master, to compare the lanes, and to complete what others
+ * began. The thread of the trail has clients of its own, which compare the lanes when they send their first event.
+ */
 const OF_GATEWAY = /^(?:INFO|PING|CLUSTER|CONFIG|AUTH|HELLO|SELECT|WAIT|ASKING)$/i
-const BESIDE_REQUESTS = /^EXISTS pc:marker| 1 pc:pending-facts /
+const BESIDE_REQUESTS = /^(?:EXISTS|GET|SET) pc:(?:marker|lanes)\b| 1 pc:pending-facts /
 
 export interface RecordedCluster {
   readonly cluster: TestCluster
