@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import type { GuardOptions } from '../../src/hono/index.ts'
 import { type MemoryStoreOfGuards, memoryStore } from '../../src/testing/guard-memory.ts'
 import { createIssuer } from '../../src/testing/index.ts'
+import { fetchesOf } from '../harness/own-calls.ts'
 import { guardWith, ROLES, type Surroundings, surroundings } from '../hono/app.ts'
 import { FRAMEWORKS } from './apps.ts'
 
@@ -161,20 +162,16 @@ describe('a guard in memory', () => {
 
   /** Returns what a guard fetches for a request. */
   async function fetchedIn(start: (typeof FRAMEWORKS)[number][1], redis: GuardOptions['redis']) {
-    const sub = randomUUID()
-    const call = vi.spyOn(globalThis, 'fetch')
     const limits = { expensive: '9/h' } as const
-    const app = await start({ ...given.options, roles: ROLES, limits, redis })
-    const headers = await given.bearer(['reader'], { claims: { sub } })
-    expect((await app.request('/search', { headers })).status).toBe(200)
-    const calls = call.mock.calls.filter(([to, init]) => {
-      // Guards of other tests check the callers of responses that are still open.
-      const isOfOthers = `${to}`.endsWith('/pipeline') && !`${init?.body}`.includes(sub)
-      return !(isOfOthers || `${to}`.startsWith(app.url ?? 'none:'))
+    const headers = await given.bearer(['reader'], { claims: { sub: randomUUID() } })
+    let own = 'none:'
+    const calls = await fetchesOf(async () => {
+      const app = await start({ ...given.options, roles: ROLES, limits, redis })
+      own = app.url ?? own
+      expect((await app.request('/search', { headers })).status).toBe(200)
+      await app.close()
     })
-    call.mockRestore()
-    await app.close()
-    return calls
+    return calls.filter(([to]) => !`${to}`.startsWith(own))
   }
 
   test.each(FRAMEWORKS)('calls nothing, also in %s', async (_, start) => {

@@ -1,9 +1,5 @@
 /** The expensive calls of an action: Web Crypto, and calls to other servers. */
-import { AsyncLocalStorage } from 'node:async_hooks'
-import { vi } from 'vitest'
-
-/** The trace of the action that runs. Work that goes on from earlier tests has none. */
-const current = new AsyncLocalStorage<string[]>()
+import { observed } from './own-calls.ts'
 
 const METHODS = ['digest', 'importKey', 'generateKey', 'exportKey', 'sign', 'verify'] as const
 
@@ -38,23 +34,16 @@ function callOf(input: unknown, init: RequestInit | undefined): string {
  */
 export async function traceOf(action: () => Promise<unknown>): Promise<readonly string[]> {
   const trace: string[] = []
-  const spies = METHODS.map((method) => {
-    const original = crypto.subtle[method] as unknown as (...values: unknown[]) => Promise<unknown>
-    const call = (...values: unknown[]) => {
-      current.getStore()?.push(`${method} ${values.map(shapeOf).join(', ')}`)
-      return original.apply(crypto.subtle, values)
-    }
-    return vi.spyOn(crypto.subtle, method).mockImplementation(call as never)
-  })
-  const { fetch } = globalThis
-  const fetchSpy = vi.spyOn(globalThis, 'fetch').mockImplementation((input, init) => {
-    current.getStore()?.push(callOf(input, init))
-    return fetch(input, init)
-  })
-  try {
-    await current.run(trace, action)
-  } finally {
-    for (const spy of [...spies, fetchSpy]) spy.mockRestore()
+  const crypted = METHODS.map((name) => ({
+    ...{ target: crypto.subtle, name },
+    onCall: (values: readonly unknown[]) =>
+      void trace.push(`${name} ${values.map(shapeOf).join(', ')}`),
+  }))
+  const fetched = {
+    ...{ target: globalThis, name: 'fetch' },
+    onCall: ([input, init]: readonly unknown[]) =>
+      void trace.push(callOf(input, init as RequestInit | undefined)),
   }
+  await observed([...crypted, fetched], action)
   return trace
 }
