@@ -48,7 +48,7 @@ beforeAll(async () => {
     relations: relations({ model, issuers: [ISSUER] }).compile(),
   })
   const { url, token } = gateway.redis
-  tuples = createRelationTuples(createRedisRest({ url, token, timeoutMs: 5_000 }), ['order'])
+  tuples = createRelationTuples(createRedisRest({ url, token, timeoutMs: 20_000 }), ['order'])
 })
 afterAll(() => gateway?.close())
 

@@ -55,8 +55,8 @@ export async function startTrail(
     signingKeys: auditSigningKeys,
     digest: sha256Now,
   })
-  const resp = connectResp({ url: redis.redisUrl, timeoutMs: 5_000 })
-  const connection = resp.connect({ timeoutMs: 5_000 })
+  const resp = connectResp({ url: redis.redisUrl, timeoutMs: 20_000 })
+  const connection = resp.connect({ timeoutMs: 20_000 })
   const queue = createStreamQueue(connection)
   const stopping = new AbortController()
   const stream = createStreamReader(connection, 'test')

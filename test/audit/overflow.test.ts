@@ -26,7 +26,7 @@ for (const kind of ['auto', 'embedded'] as const) {
   let nowMs = 1_000_000
   const spillOf = (maxEvents?: number) =>
     createAuditOverflow({
-      redis: createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 }),
+      redis: createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 }),
       now: () => nowMs++,
       ...(maxEvents === undefined ? {} : { maxEvents }),
     })
@@ -148,7 +148,7 @@ for (const kind of ['auto', 'embedded'] as const) {
       const mayGo = new Promise<void>((resolve) => {
         go = resolve
       })
-      const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+      const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
       const slow = createAuditOverflow({
         redis: {
           keys: DEFAULT_KEYS,
@@ -218,7 +218,7 @@ for (const kind of ['auto', 'embedded'] as const) {
   })
 
   test(`${kind}: an erasure removes a subject everywhere in stored events, and the events stay [S66]`, async () => {
-    const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+    const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
     const person = { issuer: 'https://issuer.example', subject: 'alice@home.example' }
     const actor = { ...anEvent().actor, ...person }
     const theirs = Array.from({ length: 120 }, () => anEvent({ actor }))
@@ -251,7 +251,7 @@ for (const kind of ['auto', 'embedded'] as const) {
     await expect(peek(spillOf())).rejects.toBeInstanceOf(Unavailable)
     await expect(keep(spillOf(), ['a'], 3)).rejects.toBeInstanceOf(Unavailable)
     expect(await counted()).toBe(0)
-    const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+    const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
     const redaction = createOverflowRedaction(rest).redact({ issuer: 'i', subject: 's' })
     await expect(redaction).rejects.toBeInstanceOf(Unavailable)
   })

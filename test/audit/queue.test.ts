@@ -66,7 +66,7 @@ function isolate({
       },
     },
     overflow: createAuditOverflow({
-      redis: createRedisRest({ url: redisUrl, token: redis.token, timeoutMs: 5_000 }),
+      redis: createRedisRest({ url: redisUrl, token: redis.token, timeoutMs: 20_000 }),
       maxEvents,
     }),
     now: () => state.nowMs,

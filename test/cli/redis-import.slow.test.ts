@@ -286,8 +286,8 @@ describe.skipIf(!hasRedisServer)('after an import', () => {
     const target = { url: environment().REDIS_URL, keyPrefix, replicasAcked: 0 }
     const from = connectResp({ url: gateway.redis.redisUrl, keyPrefix })
     const to = connectResp(target)
-    const source = from.connect({ timeoutMs: 5_000 })
-    const { lanes, ...cluster } = to.connect({ timeoutMs: 5_000 })
+    const source = from.connect({ timeoutMs: 20_000 })
+    const { lanes, ...cluster } = to.connect({ timeoutMs: 20_000 })
     if (lanes === undefined) throw new Error('there are no lanes')
     const options = {
       ...{ source, cluster: { ...cluster, lanes }, origin: 'here' },

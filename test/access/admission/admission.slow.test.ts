@@ -23,7 +23,7 @@ describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefe
   afterAll(() => redis.close())
   beforeEach(() => redis.direct.flushall())
 
-  const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
   const admission = () =>
     createAdmission({ store: createRedisAdmissionStore(rest()), now: Date.now })
   const revocations = () => createRevocations(rest(), Date.now)

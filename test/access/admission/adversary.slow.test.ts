@@ -29,7 +29,7 @@ afterEach(() => vi.useRealTimers())
  */
 async function admittedAt(times: readonly number[], engine: LimitEngine): Promise<number[]> {
   vi.useFakeTimers({ toFake: ['Date'] })
-  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
   const store = createRedisAdmissionStore(rest)
   const limits = [limitOf({ limit: LIMIT, windowSeconds: WINDOW_MS / 1_000, engine })]
   const admitted: number[] = []

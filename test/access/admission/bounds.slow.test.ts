@@ -25,7 +25,7 @@ beforeEach(() => redis.direct.flushall())
 afterEach(() => vi.useRealTimers())
 
 function isolate() {
-  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
   return createAdmission({ store: createRedisAdmissionStore(rest), now: Date.now })
 }
 

@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => redis.close())
 
-const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
 const isolate = () =>
   createAdmission({
     store: createRedisAdmissionStore(rest()),

@@ -36,7 +36,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
     await isolate().admit(principal(), [limitOf()])
   })
 
-  const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
   const leased = (rule: Partial<LimitRule> = {}) =>
     limitOf({ limit: 10_000, lease: LEASE, ...rule })
   const taken = async ({ key }: LimitRequest) =>

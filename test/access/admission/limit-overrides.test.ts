@@ -36,7 +36,7 @@ describe.each(['auto', 'embedded'] as const)('limits that an operator overrides 
   afterAll(() => redis.close())
   beforeEach(() => redis.direct.flushall())
 
-  const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
   const controls = () => createLimitControls(rest())
 
   /**

@@ -22,7 +22,7 @@ describe('an isolate that has refused a token', () => {
     nowMs = Date.now()
   })
 
-  const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
   const isolate = () =>
     createAdmission({ store: createRedisAdmissionStore(rest()), now: () => nowMs })
   const revocations = () => createRevocations(rest(), Date.now)

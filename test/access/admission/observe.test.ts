@@ -31,7 +31,7 @@ describe('observe mode', () => {
     await redis.direct.flushall()
   })
 
-  const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
   const bans = () => createBanList(rest(), Date.now)
   const listed = async () => (await bans().list({ limit: 100 })).items
   /** Creates an opaque token that no isolate has cached. */

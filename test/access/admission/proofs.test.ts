@@ -58,7 +58,7 @@ describe('bound tokens over Redis', () => {
     await redis.direct.flushall()
   })
 
-  const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
   const keep = (claims: object = { confirmation: prover.thumbprint }) =>
     stored(createReferenceStore(rest()), recordOf(claims))
 

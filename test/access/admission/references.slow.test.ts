@@ -50,7 +50,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     await redis.direct.flushall()
   })
 
-  const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
   const keep = (claims: Partial<ReferenceRecord> = {}) =>
     stored(createReferenceStore(rest()), recordOf(claims))
 

@@ -71,7 +71,7 @@ describe('Retry-After of a refusal by limits', () => {
 
   /** Creates the app of one isolate, and counts the requests that reached its handler. */
   async function isolate(limits: readonly PolicyLimit[]) {
-    const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+    const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
     const name = await scriptName(KEY_LOCKING + ADMIT_SCRIPT)
     function clocked(command: RedisCommand): RedisCommand {
       if (command[1] !== name) return command

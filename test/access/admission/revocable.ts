@@ -25,7 +25,7 @@ export async function revokeAt(
   { principal }: Caller,
   index: number,
 ): Promise<void> {
-  const rest = createRedisRest({ url, token, timeoutMs: 5_000 })
+  const rest = createRedisRest({ url, token, timeoutMs: 20_000 })
   const { subject: value, tokenIdHash: hash = '' } = principal
   const atSeconds = Date.now() / 1000
   const by = { issuer: ISSUER, issuers: [ISSUER], createdBy: 'olga' } as const

@@ -68,7 +68,7 @@ describe('throttle over Redis', () => {
     await redis.direct.flushall()
   })
 
-  const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
 
   interface IsolateOptions {
     readonly now?: () => number

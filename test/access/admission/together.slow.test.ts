@@ -50,7 +50,7 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
     await admit(limitOf())
   })
 
-  const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
   const isolate = () => createAdmission({ store: createRedisAdmissionStore(rest()), now: Date.now })
   const request = (limits: readonly LimitRequest[], who: Principal | null = null) => ({
     principal: who,

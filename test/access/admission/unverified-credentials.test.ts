@@ -52,7 +52,7 @@ test('a ban of the credentials of an address stops those that only the origin ve
   const address = newAddress()
   const { send } = gateway()
   expect((await send('/own', address, 'a.b.c')).status).toBe(401)
-  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
   expect((await createBanList(rest, Date.now).list({ limit: 10 })).items).toMatchObject([
     { kind: 'address', refuses: 'credentials' },
   ])

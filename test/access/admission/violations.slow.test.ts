@@ -41,7 +41,7 @@ describe('automatic bans', () => {
   afterAll(whole.close)
   beforeEach(() => redis.direct.flushall())
 
-  const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
   const bans = () => createBanList(rest(), Date.now)
   const listed = async () => (await bans().list({ limit: 100 })).items
 

@@ -51,7 +51,7 @@ beforeEach(async () => {
 afterEach(() => server.close())
 
 const discoveredOn = (issuer: string, options: Partial<RemoteKeySetOptions> = {}) =>
-  keySetOn(issuer, { locator: createDiscovery(issuer), ...options })
+  keySetOn(issuer, { locator: createDiscovery(issuer), timeoutMs: 20_000, ...options })
 
 describe('the metadata of an issuer', () => {
   it('is at the URLs of OpenID Connect Discovery and of RFC 8414', () => {
@@ -175,7 +175,9 @@ describe('a discovered key set', () => {
     for (const [behavior, fault] of wrong) {
       paths = { ...paths, [OPENID]: behavior, '/elsewhere': paths[OPENID] ?? hanging }
       seen = []
-      const { find } = discoveredOn(server.url, { timeoutMs: 100 })
+      // A deadline that a stall of the machine exceeds is for the provider that is silent.
+      const timeoutMs = fault === 'timeout' ? 100 : 20_000
+      const { find } = discoveredOn(server.url, { timeoutMs })
       expect(await find(signer)).toBe(`key_set:${fault}`)
       expect(seen).not.toContain('/keys')
       expect(seen).not.toContain('/elsewhere')
@@ -215,7 +217,10 @@ describe('a discovered key set', () => {
     ['wrong', json({ issuer: 'https://evil.test', jwks_uri: 'https://evil.test/keys' })],
     ['silent', hanging],
   ])('is refreshed from its last location while the metadata is %s [R09]', async (_, behavior) => {
-    const { find, advance, settled } = discoveredOn(server.url, { timeoutMs: 400 })
+    const { find, advance, settled } = discoveredOn(
+      server.url,
+      behavior === hanging ? { timeoutMs: 1_000 } : {},
+    )
     expect(await find(signer)).toBe('ok')
     paths = { [OPENID]: behavior, '/keys': json({ keys: [second.publicJwk] }) }
     advance(300)

@@ -106,6 +106,9 @@ const FAULTS: Record<string, readonly [Behavior, string]> = {
   ],
 }
 
+/** The default deadline for a provider that is silent, and for others one that no stall of the machine exceeds. */
+const deadlineFor = (fault: string) => (fault === 'timeout' ? {} : { timeoutMs: 20_000 })
+
 describe('a provider that answers with', () => {
   it.concurrent.each(Object.entries(FAULTS))(
     '%s does not affect a cached set [R10]',
@@ -113,6 +116,7 @@ describe('a provider that answers with', () => {
       const provider = await provide(good)
       const incidents: KeySetIncident[] = []
       const { find, advance, settled } = keySetOn(provider.url, {
+        ...deadlineFor(name),
         report: (incident) => incidents.push(incident),
       })
       expect(await find(signer)).toBe('ok')
@@ -139,7 +143,7 @@ describe('a provider that answers with', () => {
     '%s is an outage for an isolate without a cached set, not an invalid token [R10]',
     async (_, [fault, name]) => {
       const provider = await provide(fault)
-      expect(await keySetOn(provider.url).find(signer)).toBe(`key_set:${name}`)
+      expect(await keySetOn(provider.url, deadlineFor(name)).find(signer)).toBe(`key_set:${name}`)
     },
   )
 })
@@ -158,7 +162,7 @@ describe('an unreachable provider', () => {
     const provider = await startProvider(good)
     await provider.close()
     expect(await keySetOn(provider.url).find(signer)).toBe('key_set:unreachable')
-    expect(await keySetOn('http://key-set.invalid/jwks', { timeoutMs: 5_000 }).find(signer)).toBe(
+    expect(await keySetOn('http://key-set.invalid/jwks', { timeoutMs: 20_000 }).find(signer)).toBe(
       'key_set:unreachable',
     )
   })

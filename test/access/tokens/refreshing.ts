@@ -38,7 +38,7 @@ export function gateway(
   redis: Pick<TestRedis, 'url' | 'token'>,
   { graceSeconds = GRACE_SECONDS, clock = newClock() } = {},
 ): { readonly tokens: RefreshTokens; readonly clock: Clock } {
-  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
   const tokens = createRefreshTokens({
     store: createRefreshFamilies(rest),
     issuer: GATEWAY,

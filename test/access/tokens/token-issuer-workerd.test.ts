@@ -51,7 +51,7 @@ it('in workerd, tokens of every kind are issued, and 20 refreshes of one session
       (await jwtVerify(issued?.token ?? '', createLocalJWKSet(publicKeySet(keys)))).payload,
     ).toMatchObject({ iss: GATEWAY, sub: 'alice', jti: ids[0] })
   const references = createReferenceStore(
-    createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 }),
+    createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 }),
   )
   expect(await references.find(await credentialHash(opaque?.token ?? ''))).toMatchObject({
     subject: 'alice',

@@ -73,7 +73,7 @@ describe.each(RUNTIMES)('on $name [S75]', ({ name, start }) => {
     })
     web = await mint(key, { claims: { iss: WEB, sub: 'carol' } })
     apiKey = newApiKey()
-    const references = createReferenceStore(createRedisRest({ ...redis, timeoutMs: 5_000 }))
+    const references = createReferenceStore(createRedisRest({ ...redis, timeoutMs: 20_000 }))
     await references.put(await credentialHash(apiKey), {
       kind: 'api_key',
       tokenId: crypto.randomUUID(),

@@ -25,7 +25,7 @@ describe.each(['auto', 'embedded'] as const)('clients in Redis (%s)', (prefer) =
   })
 
   function registry(configured: unknown[] = []) {
-    const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+    const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
     const now = () => nowMs
     const parsed = configuredClients.parse(configured)
     return createClientRegistry({ redis: rest, configured: parsed, publicUrl: PUBLIC_URL, now })

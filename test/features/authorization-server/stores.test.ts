@@ -20,7 +20,7 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
   let rest: RedisConnection
   beforeAll(async () => {
     redis = await startTestRedis(prefer)
-    rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+    rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
   })
   afterAll(() => redis.close())
   beforeEach(() => redis.direct.flushall())

@@ -79,7 +79,7 @@ test('new decisions arrive, those of before do not, and a revocation ends the st
   await tail.until(':\n\n')
   await store('after')
   expect(await tail.until('after')).not.toContain('before')
-  const rest = createRedisRest({ ...gateway.redis, timeoutMs: 5_000 })
+  const rest = createRedisRest({ ...gateway.redis, timeoutMs: 20_000 })
   await createRevocations(rest, Date.now).revokeBefore({
     ...{ kind: 'subject', issuer: ISSUER, value: 'opal' },
     ...{ atSeconds: Date.now() / 1_000 + 1, ttlSeconds: 60 },

@@ -83,7 +83,7 @@ test('a reload on Node names who replaced the policy, instead of who started the
 })
 
 test('a policy that another version has recorded counts as absent', async () => {
-  const rest = createRedisRest({ ...gateway.redis, timeoutMs: 5_000 })
+  const rest = createRedisRest({ ...gateway.redis, timeoutMs: 20_000 })
   const [names] = await rest.send([['KEYS', '*policies*']])
   const [key = ''] = z.parse(z.array(z.string()), names?.result)
   const [members] = await rest.send([['ZRANGE', key, 0, 0]])

@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => gateway?.close())
 
-const connect = () => createRedisRest({ ...gateway.redis, timeoutMs: 5_000 })
+const connect = () => createRedisRest({ ...gateway.redis, timeoutMs: 20_000 })
 
 /** Lets the MCP server list the tool, and returns the page that shows it. */
 async function seen(different: object): Promise<string> {

@@ -168,7 +168,7 @@ describe.each(['Node', 'workerd'] as const)(`streams of ${REVISION} on %s`, (run
     const sub = `mallory-${runtime}`
     const client = await connect({ sub })
     const streams = await openStreams(client)
-    const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+    const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
     await createRevocations(rest, Date.now).revokeBefore({
       kind: 'subject',
       issuer: ISSUER,

@@ -233,7 +233,7 @@ export async function startLogin(at: 'the provider' | 'the gateway') {
       }),
     },
   })
-  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
   const revocations = createRevocations(rest, Date.now)
   return {
     url: resource,

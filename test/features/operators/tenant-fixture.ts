@@ -86,7 +86,7 @@ export async function startTenants() {
   await record([])
   const gateway = await startGateway({ auditDb: db, policy })
   const { url, token } = gateway.redis
-  const redis = createRedisRest({ url, token, timeoutMs: 5_000 })
+  const redis = createRedisRest({ url, token, timeoutMs: 20_000 })
   const consents = createConsents(redis, Date.now)
 
   const bearer = (party: Party, claims: Record<string, unknown>) =>

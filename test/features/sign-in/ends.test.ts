@@ -29,7 +29,7 @@ describe.each(RUNTIMES)('a session on %s ends [S76]', (runtime) => {
     Object.assign(gateway.provider.user, { subject: 'alice', roles: ['reader'], tenant: 'north' })
   })
 
-  const rest = () => createRedisRest({ ...gateway.redis, timeoutMs: 5_000 })
+  const rest = () => createRedisRest({ ...gateway.redis, timeoutMs: 20_000 })
   const revocations = () => createRevocations(rest(), Date.now)
   const send = (reference: string | undefined) =>
     createUserAgent().send(`${gateway.url}/orders`, {

@@ -82,7 +82,7 @@ describe.each(RUNTIMES)('sessions on several hosts on %s [S76]', (runtime) => {
     expect(headers.getSetCookie().join()).not.toContain(SESSION_COOKIE)
     expect(gateway.reached).toHaveLength(0)
   }
-  const rest = () => createRedisRest({ ...gateway.redis, timeoutMs: 5_000 })
+  const rest = () => createRedisRest({ ...gateway.redis, timeoutMs: 20_000 })
 
   test('a login at PUBLIC_URL opens a session at the host that asks, with a cookie of its own', async () => {
     const browser = createUserAgent()

@@ -32,7 +32,7 @@ beforeAll(async () => {
 afterAll(() => redis.close())
 beforeEach(() => redis.direct.flushall())
 
-const rest = (url = redis.url) => createRedisRest({ url, token: redis.token, timeoutMs: 5_000 })
+const rest = (url = redis.url) => createRedisRest({ url, token: redis.token, timeoutMs: 20_000 })
 
 /** Creates an isolate: its own caches, the same Redis. */
 function isolate(url?: string) {

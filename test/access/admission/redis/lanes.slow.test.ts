@@ -28,9 +28,9 @@ afterAll(async () => {
 
 /** Returns a connection with a socket of its own, as another process has. */
 function connection(): RedisConnection {
-  const client = connectResp({ url: redis.redisUrl, timeoutMs: 5_000 })
+  const client = connectResp({ url: redis.redisUrl, timeoutMs: 20_000 })
   clients.push(client)
-  return client.connect({ timeoutMs: 5_000 })
+  return client.connect({ timeoutMs: 20_000 })
 }
 
 const queryOf = (caller: string, limits: readonly LimitRequest[]): AdmissionQuery => ({
@@ -116,13 +116,15 @@ describe('a window of two lanes under load', () => {
       }
     }
     await Promise.all(Array.from({ length: 25 }, (_, n) => callUntilTheEnd(n)))
+    // The last calls may end late.
+    const seconds = (performance.now() - startMs) / 1_000
     await refunded()
     // Requests that certainly ran within one second.
     for (const { from } of admittedMs) {
       const within = admittedMs.filter((other) => other.from >= from && other.to < from + 1_000)
       expect(within.length).toBeLessThanOrEqual(100)
     }
-    expect(admittedMs.length).toBeLessThanOrEqual(100 * (windows + 1))
+    expect(admittedMs.length).toBeLessThanOrEqual(100 * (seconds + 1))
     if (IS_LONG) expect(admittedMs.length).toBeGreaterThanOrEqual(0.95 * 100 * windows)
   })
 })

@@ -8,7 +8,7 @@ import { type FaultProxy, startFaultProxy } from '../../../../dev/fault-proxy/pr
 import { DEFAULT_FAILURES, FIRST_PERIOD_MS } from '../../../../src/isolate/circuit-breaker.ts'
 import { startHttpServer, type TestServer } from '../../../harness/http-server.ts'
 import { FAULTS, RUBBISH } from '../../../isolate/rubbish.ts'
-import { isolate, KINDS } from './adapters.ts'
+import { isolate, KINDS, SHORT_MS } from './adapters.ts'
 import { type Behavior, decisionOf, query, startAuthority, type TestAuthority } from './servers.ts'
 
 const ALLOWED = query('doc:1#viewer@user:anne')
@@ -135,13 +135,15 @@ const NO_ANSWERS: readonly (readonly [name: string, behavior: Behavior, fault: s
   ],
 ]
 
+const deadlineFor = (fault: string) => (fault === 'timeout' ? { timeoutMs: SHORT_MS } : {})
+
 describe.each(KINDS)('%s that answers with', (kind) => {
   test.each(NO_ANSWERS)('%s makes no decision [R06]', async (_, behavior, fault) => {
     server.behavior = behavior
     for (const question of [ALLOWED, DENIED])
-      expect(await decisionOf(isolate(kind, server.url).authority, question)).toBe(
-        `authority:${fault}`,
-      )
+      expect(
+        await decisionOf(isolate(kind, server.url, deadlineFor(fault)).authority, question),
+      ).toBe(`authority:${fault}`)
   })
 
   test.each([301, 302, 303, 307, 308])('a redirect (%d) is not followed [R06]', async (status) => {
@@ -154,7 +156,7 @@ describe.each(KINDS)('%s that answers with', (kind) => {
 describe.each(KINDS)('%s behind a faulty connection', (kind) => {
   test.each([...RUBBISH, ...FAULTS])('%s admits no unauthorized caller [R06]', async (_, fault) => {
     await proxy.set(fault)
-    const { authority } = isolate(kind, proxy.url)
+    const { authority } = isolate(kind, proxy.url, { timeoutMs: SHORT_MS })
     const answers = await Promise.all([
       ...Array.from({ length: 3 }, () => decisionOf(authority, DENIED)),
       ...Array.from({ length: 3 }, () => decisionOf(authority, { ...ALLOWED, tenant: 'acme' })),
@@ -169,9 +171,7 @@ describe.each(KINDS)('%s behind a faulty connection', (kind) => {
 
   test('a closed port and an unknown host name are outages [R06]', async () => {
     for (const url of ['http://127.0.0.1:1', 'http://nowhere.invalid'])
-      expect(await decisionOf(isolate(kind, url, { timeoutMs: 2_000 }).authority, ALLOWED)).toBe(
-        'authority:unreachable',
-      )
+      expect(await decisionOf(isolate(kind, url).authority, ALLOWED)).toBe('authority:unreachable')
   })
 })
 
@@ -189,7 +189,7 @@ describe.each(KINDS)('the breaker of %s', (kind) => {
   ] as const)(
     'opens after five times %s, and closes again later [R06]',
     async (_, behavior, fault) => {
-      const one = isolate(kind, server.url)
+      const one = isolate(kind, server.url, deadlineFor(fault))
       server.behavior = behavior
       await fail(one, fault)
       const before = server.requests.length

@@ -40,7 +40,7 @@ const environment = () => ({
     umbra: `${server.url}/pdp/`,
   }),
   AUTHZEN_TOKEN: TOKEN,
-  AUTHORITY_TIMEOUT_MS: '1000',
+  AUTHORITY_TIMEOUT_MS: '5000',
 })
 
 const EXTERNAL = { openfga: openfga(), authzen: authzen() }

@@ -33,7 +33,7 @@ beforeAll(async () => {
 afterAll(() => world?.close())
 
 function isolate(maxStalenessMs: number): RelationChecker {
-  const rest = createRedisRest({ ...world.redis, timeoutMs: 5_000 })
+  const rest = createRedisRest({ ...world.redis, timeoutMs: 20_000 })
   const now = () => nowMs
   return createRelationChecker({
     decisionPoint: createRedisDecisionPoint(rest, createRelationCheck(compileModel(MODEL))),

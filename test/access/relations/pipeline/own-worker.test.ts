@@ -59,7 +59,7 @@ function appOf(
   authorizeRelation: string,
   { param = 'id', slow }: { readonly param?: string; readonly slow?: Slow } = {},
 ) {
-  const { send } = createRedisRest({ ...world.redis, timeoutMs: 5_000 })
+  const { send } = createRedisRest({ ...world.redis, timeoutMs: 20_000 })
   const rest: RedisConnection = {
     keys: DEFAULT_KEYS,
     async send(commands, options) {
@@ -178,7 +178,7 @@ describe('a Worker that combines the middlewares itself', () => {
   })
 
   test('with a store that does not support relations fails with an explanation and admits no caller', async () => {
-    const rest = createRedisRest({ ...world.redis, timeoutMs: 5_000 })
+    const rest = createRedisRest({ ...world.redis, timeoutMs: 20_000 })
     const store = createUpstashAdmissionStore(rest)
     const query = { tenant: null, object: 'order:1', relation: 'viewer', subject: 'user:anne' }
     const admission = createAdmission({ store, now: Date.now })

@@ -12,7 +12,7 @@ let redis: TestRedis
 let rest: RedisConnection
 beforeAll(async () => {
   redis = await startTestRedis('auto')
-  rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
   await redis.direct.flushall()
 })
 afterAll(() => redis.close())

@@ -21,7 +21,7 @@ describe.each(['auto', 'embedded'] as const)('the last use of an API key (%s Red
   let rest: RedisConnection
   beforeAll(async () => {
     redis = await startTestRedis(prefer)
-    rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+    rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
     // Loads the scripts.
     const { reference } = await newKey()
     await isolate().resolve(reference)

@@ -28,7 +28,7 @@ const KINDS: readonly IssueOptions[] = [
 let services: { readonly issuer: TokenIssuer; readonly refreshTokens: RefreshTokens } | undefined
 
 function servicesOf({ REST_URL, REST_TOKEN, SIGNING_KEYS }: Env) {
-  const rest = createRedisRest({ url: REST_URL, token: REST_TOKEN, timeoutMs: 5_000 })
+  const rest = createRedisRest({ url: REST_URL, token: REST_TOKEN, timeoutMs: 20_000 })
   return {
     issuer: createTokenIssuer({
       keys: parseSigningKeys(JSON.parse(SIGNING_KEYS)),

@@ -25,7 +25,7 @@ function authorityOf(route: string, kind: 'openfga' | 'authzen', env: Env): Poli
     OPENFGA_TOKEN: env.AUTHORITY_TOKEN,
     AUTHZEN_URLS: new Map([['', `${env.AUTHORITY_URL}/pdp`]]),
     AUTHZEN_TOKEN: env.AUTHORITY_TOKEN,
-    AUTHORITY_TIMEOUT_MS: route.startsWith('/patient-') ? 5_000 : undefined,
+    AUTHORITY_TIMEOUT_MS: route.startsWith('/hasty-') ? undefined : 5_000,
   }
   const authority = made.get(route) ?? EXTERNAL[kind].create({ variables }, { watch })
   made.set(route, authority)
