@@ -21,7 +21,8 @@ const guard = portcullis((env: Env) => ({
     timeoutMs: 5_000,
   },
   recheckSeconds: 1,
-  recheckGraceSeconds: 1,
+  // A test process that stands still is an outage of Redis too.
+  recheckGraceSeconds: 3,
 }))
 
 /** A body that a handler makes without a library. */

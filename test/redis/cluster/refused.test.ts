@@ -260,7 +260,6 @@ describe('signals', () => {
     const isolates = [world.isolate(), world.isolate()]
     for (const sub of namesOfLanes()) {
       const token = await world.token({ sub })
-      const fresh = await world.token({ sub, iat: Math.floor(Date.now() / 1000) + 3 })
       const signal = async (type: string, subject: unknown = userOf(sub)) => {
         const response = await isolates[0]?.push(await world.event(type, subject))
         expect(response?.status).toBe(202)
@@ -279,6 +278,8 @@ describe('signals', () => {
       })
       await expectAll(session, 401)
       await expectAll(token, 200)
+      // Issued after the signal.
+      const fresh = await world.token({ sub, iat: Math.floor(Date.now() / 1000) + 4 })
       await signal(`${RISC}account-disabled`)
       await expectAll(token, 401)
       await expectAll(fresh, 403)
