@@ -50,7 +50,6 @@ export async function startStreamOrigin() {
     const whole = { 'Content-Length': PART.length * parts }
     if (url.endsWith('/late')) {
       waiting.add(response)
-      setTimeout(() => response.end('late'), 3_000)
       response.on('close', () => waiting.delete(response))
     } else if (url.endsWith('/whole')) repeat(response.writeHead(200, whole), PART, parts)
     else if (url.endsWith('/trickle'))
@@ -99,6 +98,10 @@ export async function startStreamOrigin() {
     executed,
     /** Returns the number of requests that have no response yet. */
     waiting: () => waiting.size,
+    /** Answers the requests that have no response yet. */
+    answerLate() {
+      for (const response of waiting) response.end('late')
+    },
     webSockets: webSockets.clients,
     close() {
       for (const client of webSockets.clients) client.terminate()
