@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { startUpstashRest, type UpstashRest } from '../../dev/upstash-rest/server.ts'
@@ -208,8 +207,10 @@ describe('a server that accepts the flag', () => {
       for (const one of [monitor, client]) one.disconnect()
     })
     const touched: string[] = []
+    const ended = Promise.withResolvers<void>()
     monitor.on('monitor', (_time, args: string[], source: string) => {
       if (source === 'lua') touched.push(...keysOf(args))
+      if (args[1] === 'the end') ended.resolve()
     })
     for (let n = 0; n < 6; n++) {
       const request = { principal: principal(), address: ADDRESSES[0], limits }
@@ -228,7 +229,7 @@ describe('a server that accepts the flag', () => {
       })
     }
     await redis.direct.set('the end', '1')
-    await sleep(50)
+    await ended.promise
     const declared = new Set(calls.flat().flatMap(declaredKeysOf))
     expect(touched.length).toBeGreaterThan(20)
     expect([...new Set(touched)].filter((key) => !declared.has(key))).toEqual([])

@@ -124,7 +124,7 @@ describe.skipIf(!hasRedisServer)('a query whose caller needs no key in its lane'
 
   test.each([1, 4])('counts a limit of another engine, over %i lanes', async (lanes) => {
     const { other, store } = sideWith(lanes)
-    const rule = { limit: 2, windowSeconds: 60, engine: upstash() } as const
+    const rule = { limit: 2, windowSeconds: 86_400, engine: upstash() } as const
     const window = windowOf(other, rule)
     const query = { caller: 'anne', revocation: NOTHING_REVOCABLE, bans: [], nowMs: Date.now() }
     const admitted: unknown[] = []
