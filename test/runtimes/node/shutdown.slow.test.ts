@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { Agent, type IncomingMessage, request as send } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { startNodeGateway } from './gateway.ts'
 
@@ -50,7 +49,7 @@ describe('the end of the process', () => {
     const request = send(`${gateway.url}/orders`, { agent, headers }).end()
     await expect.poll(() => gateway.reached.length).toBe(1)
     gateway.running.child.kill('SIGTERM')
-    await sleep(50)
+    await untilRefused(gateway.url)
     finish()
     const [response] = await once(request, 'response')
     response.resume()
