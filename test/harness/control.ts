@@ -111,13 +111,15 @@ export async function recordsOf({ controlUrl }: Controlled): Promise<readonly Re
 /** Keys of background writes: refused credentials, violations, overflow events, metrics. */
 export const BEHIND_ANSWERS = /pc:(authentication-failures|violations|audit|metrics):/
 
-/**
- * Returns the number of calls to Redis that requests made themselves, without late background
- * writes.
- */
-export async function callsOfRequests(rest: Controlled): Promise<number> {
-  return (await recordsOf(rest)).filter(({ body }) => !BEHIND_ANSWERS.test(body)).length
+/** Returns the calls to Redis that requests made themselves, without late background writes. */
+export async function bodiesOfRequests(rest: Controlled): Promise<readonly string[]> {
+  const bodies = (await recordsOf(rest)).map(({ body }) => body)
+  return bodies.filter((body) => !BEHIND_ANSWERS.test(body))
 }
+
+/** Returns the number of {@link bodiesOfRequests}. */
+export const callsOfRequests = async (rest: Controlled): Promise<number> =>
+  (await bodiesOfRequests(rest)).length
 
 export async function forget({ controlUrl }: Controlled): Promise<void> {
   await (await fetch(controlUrl, { method: 'DELETE' })).text()
