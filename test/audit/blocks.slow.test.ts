@@ -21,8 +21,6 @@ import { anEvent } from './event.ts'
 import { type AuditStores, describeStores } from './harness.ts'
 import { prepare, runAll } from './prepared.ts'
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
-
 const T0 = Date.parse('2026-01-01T00:00:00.000Z')
 const HOUR_MS = 3_600_000
 const ISSUER = 'https://issuer.example'

@@ -25,7 +25,6 @@ const TAMPERINGS = usualOrLong<readonly [first: number, others: number]>([40, 20
 const FULL_EVERY = 25
 const SEED = 20_261_120
 const PATIENCE = { timeout: 100_000, interval: 500 }
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
 
 const keySet = JSON.stringify({ keys: [generateSigningJwk('audit-1')] })
 const seal = createCheckpointSealer(JSON.parse(keySet).keys)

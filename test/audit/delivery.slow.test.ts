@@ -14,7 +14,6 @@ import { storedIds as idsIn, storedEvents } from './stored.ts'
 
 /** Much longer than a queue needs for a delivery and five retries. */
 const PATIENCE = { timeout: 40_000, interval: 200 }
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
 let harness: AuditHarness
 let origin: TestServer

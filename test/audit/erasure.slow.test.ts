@@ -20,8 +20,6 @@ import { prepare, runAll } from './prepared.ts'
 import { rowsIn } from './stored.ts'
 import { randomTampering, seeded } from './tampering.ts'
 
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
-
 /** More than two checkpoints, several pages, and rows that are in the export only. */
 const EVENTS = usualOrLong(2_500, 10_000)
 /** The oldest events, which retention deletes. */

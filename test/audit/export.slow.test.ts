@@ -21,8 +21,6 @@ import { type AuditStores, describeStores } from './harness.ts'
 import { prepare, runAll } from './prepared.ts'
 import { rowsIn } from './stored.ts'
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
-
 const HOUR_MS = 3_600_000
 const T0 = Date.parse('2026-01-01T00:00:00.000Z')
 const keySet = JSON.stringify({ keys: [generateSigningJwk('audit-1')] })

@@ -1,5 +1,5 @@
 /** The filters of the audit log, over all stores of the trail. */
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createCheckpointSealer } from '../../src/audit/chain.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
 import { auditQuerySchema } from '../../src/audit/log.ts'
@@ -8,8 +8,6 @@ import { createAuditLog } from '../../src/audit/sql/audit-events.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'
 import { type AuditStores, describeStores } from './harness.ts'
-
-vi.setConfig({ hookTimeout: 120_000, testTimeout: 60_000 })
 
 const { actor } = anEvent()
 const QUOTED = `say "hi" ' \\ %_`

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { seededRandom } from '../../dev/fault-proxy/random.ts'
 import { createAuditQueue } from '../../src/audit/queue/audit-queue.ts'
 import { createAuditOverflow } from '../../src/audit/redis/overflow.ts'
@@ -11,14 +11,12 @@ import { type LossyRedis, startLossyRedis } from './lossy-redis.ts'
 const DRAIN_INTERVAL_MS = 30_000
 const QUEUE_COOL_DOWN_MS = 5_000
 
-vi.setConfig({ testTimeout: 60_000 })
-
 let redis: TestRedis
 let lossy: LossyRedis
 beforeAll(async () => {
   redis = await startTestRedis()
   lossy = await startLossyRedis(redis)
-}, 30_000)
+})
 afterAll(async () => {
   await lossy?.close()
   await redis?.close()

@@ -19,7 +19,7 @@ for (const kind of ['auto', 'embedded'] as const) {
   let redis: TestRedis
   beforeAll(async () => {
     redis = await startTestRedis(kind)
-  }, 30_000)
+  })
   afterAll(() => redis.close())
   beforeEach(() => redis.direct.flushall())
 

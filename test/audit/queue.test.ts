@@ -15,7 +15,7 @@ const QUEUE_COOL_DOWN_MS = 5_000
 let redis: TestRedis
 beforeAll(async () => {
   redis = await startTestRedis()
-}, 30_000)
+})
 afterAll(() => redis.close())
 beforeEach(() => redis.direct.flushall())
 

@@ -1,6 +1,6 @@
 /** The usage of API keys, from all stores of the audit trail. */
 import { v7 } from 'uuid'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createCheckpointSealer } from '../../src/audit/chain.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
 import { insertAuditEvents } from '../../src/audit/sql/audit-chain.ts'
@@ -13,8 +13,6 @@ import { anEvent } from './event.ts'
 import { type AuditStores, describeStores } from './harness.ts'
 import { prepare } from './prepared.ts'
 import { seeded } from './tampering.ts'
-
-vi.setConfig({ hookTimeout: 120_000, testTimeout: 60_000 })
 
 const T0 = Date.parse('2026-11-01T00:00:00.000Z')
 const DAY_MS = 86_400_000

@@ -18,7 +18,7 @@ const redis = keysOf(stack)
 const TRIALS = Number(process.env.RELATION_TRIALS ?? 15)
 /** The bound of the policy that caches decisions. */
 const BOUND_MS = 500
-const TIMEOUT_MS = 60_000
+const TIMEOUT_MS = 180_000
 /** After an outage 503 is correct until the breaker probes again, 5 s later at most. */
 const RECOVERY = { timeout: 20_000, interval: 200 }
 const AT_ONCE = 5

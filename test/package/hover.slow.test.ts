@@ -126,5 +126,5 @@ describe('the declarations of the package', () => {
       api.close()
       await rm(folder, { recursive: true, force: true })
     }
-  }, 60_000)
+  })
 })

@@ -44,7 +44,7 @@ beforeAll(async () => {
   const entry = join(import.meta.dirname, 'workers/bounded.ts')
   for (let number = 0; number < PROCESSES; number++)
     workers.push(await startWorkerd({ entry, vars }))
-}, 60_000)
+})
 afterAll(async () => {
   for (const worker of workers) await worker.stop()
   await proxy?.close()

@@ -374,7 +374,7 @@ test('no sequence of grants returns more than the grant before it [S82]', async 
   await fc.assert(run, { numRuns: 80, seed: 8707, endOnFailure: true })
   expect(issued).toBeGreaterThan(20)
   expect(refused).toBeGreaterThan(20)
-}, 60_000)
+})
 
 async function begun(
   kind: 'code' | 'client' | 'foreign' | 'assertion',

@@ -50,7 +50,7 @@ describe('examples/mcp/README.md', () => {
     }
     await start(blocks[0] ?? '', /MCP server on/, server)
     await start(blocks[1] ?? '', /is ready/, gateway)
-  }, 90_000)
+  })
   afterAll(() => {
     for (const { pid } of started) if (pid !== undefined) process.kill(-pid)
   })

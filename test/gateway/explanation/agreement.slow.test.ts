@@ -232,7 +232,7 @@ function writtenHeaders(headers: Readonly<Record<string, unknown>>) {
 vi.spyOn(console, 'warn').mockImplementation(() => {})
 
 test(`${REQUESTS} random requests are decided by explain and by a policy test as by a server over Redis`, {
-  timeout: 30_000 + REQUESTS * 100,
+  timeout: 60_000 + REQUESTS * 300,
 }, async () => {
   const reasons = new Map<string, number>()
   const urls = { red: urlOf('red'), blue: urlOf('blue') }

@@ -273,7 +273,7 @@ async function send(gateway: Gateway, call: RandomCall, credential: Credential |
 
 describe.each(['REST', 'RESP'] as const)('explanations over %s', (on) => {
   test(`leave everything as it is, under ${POLICIES} random policies`, {
-    timeout: 30_000 + POLICIES * 5_000,
+    timeout: 60_000 + POLICIES * 20_000,
   }, async () => {
     const seen = new Set<string>()
     for (const { policy, sent, explained } of randomCases(POLICIES, on === 'RESP' ? 28 : 29)) {

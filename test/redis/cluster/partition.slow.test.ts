@@ -170,7 +170,7 @@ describe.skipIf(!hasRedisServer)('faults of the network', () => {
     expect(counts.before, 'the minority was believed for a moment').toBeGreaterThan(0)
     expect(counts.after, NEVER).toBe(0)
     expect((await outcomesOf(mainland, callers, Date.now)).refused).toBe(CALLERS)
-  }, 60_000)
+  })
 
   test('a failover between a take and its refund leaves the unit, and frees none of another request', async () => {
     const LIMIT = 4
@@ -239,5 +239,5 @@ describe.skipIf(!hasRedisServer)('faults of the network', () => {
     const later: boolean[] = []
     for (let n = 0; n < 2 * LIMIT; n += 1) later.push(await admits([shared]))
     expect(later.filter(Boolean)).toHaveLength(LIMIT - 3)
-  }, 60_000)
+  })
 })

@@ -84,4 +84,4 @@ test('never more than the limit are at the origin; slots return after a response
   expect(again.map(({ status }) => status)).toEqual([200, 200, 429])
   expect(kept.status).toBe(200)
   expect(most).toBe(LIMIT)
-}, 60_000)
+})
