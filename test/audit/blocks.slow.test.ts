@@ -261,7 +261,7 @@ describeStores((start, { isFirst, isD1 }) => {
       const events = some(200)
       const consumer = async (own: readonly AuditEvent[]) => {
         for (let from = 0; from < own.length; from += 20)
-          await vi.waitFor(() => append(own.slice(from, from + 20), 'blocks'), { timeout: 30_000 })
+          await vi.waitFor(() => append(own.slice(from, from + 20), 'blocks'), { timeout: 100_000 })
       }
       await Promise.all([consumer(events), consumer(events.slice(100)), consumer(some(60, 500))])
       expect(await withoutKeys()).toMatchObject({ ok: true, events: 260, last: 260 })

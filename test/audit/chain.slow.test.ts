@@ -180,7 +180,7 @@ describeStores((start, { isFirst }) => {
         for (let from = 0; from < events.length; from += 10) {
           const batch = events.slice(from, from + 10)
           // A consumer that loses the race too often fails, and the queue delivers the batch again.
-          await vi.waitFor(() => append(batch), { timeout: 30_000 })
+          await vi.waitFor(() => append(batch), { timeout: 100_000 })
         }
       }
       await Promise.all([

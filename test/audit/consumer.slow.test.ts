@@ -10,7 +10,7 @@ import { prepare } from './prepared.ts'
 import { storedIds as idsIn } from './stored.ts'
 
 /** Longer than several retries of the consumer. */
-const PATIENCE = { timeout: 40_000, interval: 100 }
+const PATIENCE = { timeout: 100_000, interval: 100 }
 
 let redis: TestRedis
 let stores: AuditStores

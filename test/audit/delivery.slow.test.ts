@@ -13,7 +13,7 @@ import { prepare, runAll } from './prepared.ts'
 import { storedIds as idsIn, storedEvents } from './stored.ts'
 
 /** Much longer than a queue needs for a delivery and five retries. */
-const PATIENCE = { timeout: 40_000, interval: 200 }
+const PATIENCE = { timeout: 100_000, interval: 200 }
 
 let harness: AuditHarness
 let origin: TestServer

@@ -494,7 +494,7 @@ describeStores((start, { isFirst }) => {
       const late = by(ALICE)
       const reset = by('olga', { change: { action: 'limit.reset', target: `standard:${ALICE}` } })
       await harness.enqueue('audit', [late, reset])
-      await vi.waitFor(async () => expect(await rows()).toHaveLength(4), { timeout: 30_000 })
+      await vi.waitFor(async () => expect(await rows()).toHaveLength(4), { timeout: 100_000 })
       expect(await everything()).not.toContain(ALICE)
       expect(await verifyChain(page, undefined)).toMatchObject({ ok: true, erased: 0 })
     })

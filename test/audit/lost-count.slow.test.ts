@@ -55,7 +55,7 @@ async function run(seed: number, mostInARow: number, mayDie: boolean) {
         },
       },
       overflow: createAuditOverflow({
-        redis: createRedisRest({ url: lossy.url, token: redis.token, timeoutMs: 20_000 }),
+        redis: createRedisRest({ url: lossy.url, token: redis.token, timeoutMs: 60_000 }),
         maxEvents: MAX_EVENTS,
         // The clocks differ, so that a new event can be the oldest in the overflow.
         now: () => nowMs - Math.floor(random() * 1_000),

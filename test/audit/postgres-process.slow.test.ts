@@ -5,7 +5,7 @@ import { hasPostgres, type PostgresServer, startPostgres } from '../harness/post
 import { type Gateways, prepareGateways } from './gateways.ts'
 
 /** Longer than a consumer needs to take over the entries of another one. */
-const PATIENCE = { timeout: 50_000, interval: 200 }
+const PATIENCE = { timeout: 100_000, interval: 200 }
 
 describe.skipIf(!hasPostgres)('gateways with PostgreSQL [R38]', () => {
   let server: PostgresServer

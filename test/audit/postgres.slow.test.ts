@@ -30,7 +30,7 @@ import { prepare } from './prepared.ts'
 import { storedIds as idsIn } from './stored.ts'
 
 /** Longer than several retries of the consumer. */
-const PATIENCE = { timeout: 50_000, interval: 100 }
+const PATIENCE = { timeout: 100_000, interval: 100 }
 const eventsOf = (count: number) => Array.from({ length: count }, () => anEvent())
 
 describe.skipIf(!hasPostgres)('PostgreSQL [R38]', () => {

@@ -37,7 +37,7 @@ beforeAll(async () => {
   redis = await startTestRedis()
   const port = await freePort()
   url = `http://127.0.0.1:${port}`
-  const env = { PORT: String(port), REDIS_URL: redis.redisUrl }
+  const env = { PORT: String(port), REDIS_URL: redis.redisUrl, REDIS_TIMEOUT_MS: '5000' }
   dev = startCli(['dev'], { cwd: project.folder, env })
   await dev.printed(/^Portcullis is ready on /m)
   const { stdout } = await runCli(['token', '--sub', 'alice', '--role', 'reader'], {

@@ -215,7 +215,7 @@ describe('limits', () => {
     await operator.run('limits', 'lift', id)
     expect(await operator.run('limits', 'list')).not.toContain(id)
     expect(await operator.run('limits', 'reset', 'standard', 'dave')).toContain('is reset')
-    await expect.poll(() => operator.statusFor(token), { timeout: 20_000 }).toBe(200)
+    await expect.poll(() => operator.statusFor(token)).toBe(200)
   })
 
   test('that do not exist are reported', async () => {

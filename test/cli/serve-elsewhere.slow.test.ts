@@ -41,6 +41,7 @@ const environment = (port: number) => ({
   PATH: process.env.PATH ?? '',
   HOME: project.folder,
   REDIS_URL: redis.redisUrl,
+  REDIS_TIMEOUT_MS: '5000',
   PUBLIC_URL: 'https://gateway.test',
   ORIGIN_URL: origin.url,
   PORT: String(port),

@@ -55,7 +55,7 @@ const ON_RECORD: readonly (readonly [guide: Guide, command: string, reason: stri
   ['docs/audit.md', 'audit query --request-id', 'missing_token'],
   ['docs/api-keys.md', 'usage --key', 'total'],
 ]
-const RECORDED = { timeout: 40_000, interval: 500 }
+const RECORDED = { timeout: 100_000, interval: 500 }
 
 /** Returns the statuses that a block promises in comments, and the statuses of its requests. */
 function statuses(block: Block, output: string): readonly [promised: string[], got: string[]] {

@@ -84,6 +84,7 @@ describe('the app that replaces jwk() of Hono', () => {
       ISSUER: provider.url,
       UPSTASH_REDIS_REST_URL: redis.url,
       UPSTASH_REDIS_REST_TOKEN: redis.token,
+      REDIS_TIMEOUT_MS: '5000',
       // As the server of Node passes it.
       incoming: { socket: { remoteAddress: '192.0.2.1' } },
     }

@@ -32,6 +32,7 @@ const startExample = (name: string) =>
     vars: {
       UPSTASH_REDIS_REST_URL: redis.url,
       UPSTASH_REDIS_REST_TOKEN: redis.token,
+      REDIS_TIMEOUT_MS: '5000',
       IDP_URL: provider.url,
     },
   })

@@ -19,7 +19,7 @@ import { startWorkerd } from '../../origin/workerd.ts'
 import { FAILURES, policyFor, VIOLATIONS } from './causes-policy.ts'
 
 const PUBLIC_URL = 'https://gateway.test'
-const PATIENCE = { timeout: 20_000, interval: 20 }
+const PATIENCE = { timeout: 100_000, interval: 20 }
 const seconds = () => Math.floor(Date.now() / 1000)
 const GOOD = { email_verified: true, client_id: 'shop' }
 

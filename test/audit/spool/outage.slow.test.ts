@@ -14,7 +14,7 @@ import {
 import { type Gateways, prepareGateways } from '../gateways.ts'
 
 /** Longer than a consumer needs to take over the entries of another one. */
-const PATIENCE = { timeout: 50_000, interval: 200 }
+const PATIENCE = { timeout: 100_000, interval: 200 }
 
 let gateways: Gateways
 beforeEach(async () => {

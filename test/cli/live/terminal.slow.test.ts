@@ -52,6 +52,7 @@ describe.runIf(hasPseudoTerminal)('a gateway in a terminal', () => {
       TERM: 'xterm-256color',
       PORT: String(port),
       REDIS_URL: redis.redisUrl,
+      REDIS_TIMEOUT_MS: '5000',
       ...more,
     }
     terminal = openPseudoTerminal(command, { cwd: project.folder, env })
@@ -117,7 +118,7 @@ describe.runIf(hasPseudoTerminal)('a gateway in a terminal', () => {
   })
 
   test('without a terminal nothing is read from stdin, and --json prints each decision as an event', async () => {
-    const env = { PORT: String(port), REDIS_URL: redis.redisUrl }
+    const env = { PORT: String(port), REDIS_URL: redis.redisUrl, REDIS_TIMEOUT_MS: '5000' }
     const dev = startCli(['dev', '--json'], { cwd: project.folder, env, input: 'q' })
     await dev.printed(/^\{"url":/m)
     await request('/notes')

@@ -97,7 +97,7 @@ test('whoami and operator commands use the login, and the trail shows the person
     )
     return JSON.parse(stdout || '{}').events ?? []
   }
-  await expect.poll(trail, { timeout: 20_000, interval: 500 }).toHaveLength(1)
+  await expect.poll(trail, { interval: 500 }).toHaveLength(1)
   const [event] = await trail()
   expect(event).toMatchObject({
     actor: { issuer: provider.issuer, subject: 'alice', client: CLIENT_ID },

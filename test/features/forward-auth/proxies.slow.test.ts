@@ -421,7 +421,7 @@ describe.each(Object.entries(PROXIES))('%s with the shipped file', (_, proxy) =>
           '',
         ].join('\r\n'),
       )
-      socket.setTimeout(5_000, () => socket.destroy())
+      socket.setTimeout(60_000, () => socket.destroy())
       let received = ''
       for await (const chunk of socket) {
         if (received === '') socket.write('ping')

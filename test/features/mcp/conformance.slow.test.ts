@@ -65,7 +65,12 @@ async function startOn(runtime: 'Node' | 'workerd') {
     return { url: `${front.url}/mcp`, close: () => stop().finally(front.close) }
   }
   // Otherwise events are written to the output.
-  const env = { ...vars, REDIS_URL: redis.redisUrl, AUDIT_STREAM: 'redis' }
+  const env = {
+    ...vars,
+    REDIS_URL: redis.redisUrl,
+    REDIS_TIMEOUT_MS: '5000',
+    AUDIT_STREAM: 'redis',
+  }
   const gateway = await serve({ policy, port: 0, graceMs: 100, env })
   front.to(gateway.url)
   return { url: `${front.url}/mcp`, close: () => gateway.close().finally(front.close) }

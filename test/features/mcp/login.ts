@@ -209,6 +209,7 @@ export async function startLogin(at: 'the provider' | 'the gateway') {
     graceMs: 100,
     env: {
       REDIS_URL: redis.redisUrl,
+      REDIS_TIMEOUT_MS: '5000',
       // Otherwise events are written to the output.
       AUDIT_STREAM: 'redis',
       PUBLIC_URL: publicUrl,

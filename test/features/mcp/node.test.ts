@@ -37,6 +37,7 @@ beforeAll(async () => {
     graceMs: 100,
     env: {
       REDIS_URL: redis.redisUrl,
+      REDIS_TIMEOUT_MS: '5000',
       // Otherwise events are written to the output.
       AUDIT_STREAM: 'redis',
       PUBLIC_URL: 'https://gateway.test',

@@ -70,7 +70,7 @@ const ANSWERS = [
 
 async function converse(url: string, token: string) {
   const program = [join(SDK, 'client.mjs'), url, token]
-  const { stdout } = await promisify(execFile)(process.execPath, program, { timeout: 50_000 })
+  const { stdout } = await promisify(execFile)(process.execPath, program, { timeout: 120_000 })
   return stdout
     .trim()
     .split('\n')

@@ -20,7 +20,7 @@ import { ROOT } from '../../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
 
-const PATIENCE = { timeout: 30_000, interval: 100 }
+const PATIENCE = { timeout: 100_000, interval: 100 }
 const CHANGE = { action: 'client.create', target: crypto.randomUUID() }
 const migration = (name: string) => readFileSync(join(ROOT, 'migrations', name), 'utf8')
 

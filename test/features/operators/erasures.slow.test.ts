@@ -7,7 +7,7 @@ import { storedEvents } from '../../audit/stored.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { ISSUER, startGateway, type TestGateway } from './gateway.ts'
 
-const PATIENCE = { timeout: 30_000, interval: 100 }
+const PATIENCE = { timeout: 100_000, interval: 100 }
 const ALICE = 'alice@home.example'
 const theirs = () => anEvent({ actor: { ...anEvent().actor, issuer: ISSUER, subject: ALICE } })
 

@@ -106,6 +106,7 @@ async function startFlow() {
     graceMs: 100,
     env: {
       REDIS_URL: redis.redisUrl,
+      REDIS_TIMEOUT_MS: '5000',
       // Otherwise events are written to the output.
       AUDIT_STREAM: 'redis',
       PUBLIC_URL: url,

@@ -33,6 +33,7 @@ beforeAll(async () => {
     graceMs: 100,
     env: {
       REDIS_URL: redis.redisUrl,
+      REDIS_TIMEOUT_MS: '5000',
       PUBLIC_URL: GATEWAY,
       ISSUERS: JSON.stringify([issuer]),
       ...Object.fromEntries(urls),

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type Running, startWorkerd } from '../../origin/workerd.ts'
 import { startCollector } from './collector.ts'
 
-const PATIENCE = { timeout: 15_000 }
+const PATIENCE = { timeout: 100_000 }
 
 let collector: Awaited<ReturnType<typeof startCollector>>
 let worker: Running

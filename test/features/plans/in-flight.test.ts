@@ -16,7 +16,7 @@ const LIMIT = 3
 const ACCEPT = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 /** A close frame of a server with the code 1000. */
 const CLOSE_FRAME = Buffer.from([0x88, 2, 3, 0xe8])
-const PATIENCE = { timeout: 20_000, interval: 50 }
+const PATIENCE = { timeout: 100_000, interval: 50 }
 
 /** An origin that begins responses and WebSockets, and ends none by itself. */
 async function startHoldingOrigin() {

@@ -12,7 +12,7 @@ import { RUNTIMES, type SignInGateway, startGateway } from './gateway.ts'
 if (CHROMIUM === undefined)
   console.info('sign-in: the browser tests are skipped, because Chromium is missing')
 
-const PATIENCE_MS = 10_000
+const PATIENCE_MS = 60_000
 
 let chromium: Chromium
 beforeAll(() => {
