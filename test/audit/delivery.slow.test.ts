@@ -12,7 +12,7 @@ import { type AuditHarness, startAuditHarness } from './harness.ts'
 import { prepare, runAll } from './prepared.ts'
 import { storedIds as idsIn, storedEvents } from './stored.ts'
 
-/** Much longer than a queue needs for a delivery and five retries. */
+/** Much longer than a queue needs for a delivery and two retries, after 5 and 15 s. */
 const PATIENCE = { timeout: 100_000, interval: 200 }
 
 let harness: AuditHarness

@@ -17,7 +17,8 @@ const DATABASE = {
   database_name: 'portcullis-audit',
   database_id: '00000000-0000-0000-0000-000000000000',
 }
-const FAILING = { max_batch_size: 100, max_batch_timeout: 1, max_retries: 5 }
+/** A batch may mix first and later deliveries, and fails for the first ones: no message may be dropped for that. */
+const FAILING = { max_batch_size: 100, max_batch_timeout: 1, max_retries: 100 }
 
 /** An audit trail with its consumer. */
 export interface AuditStores {
