@@ -117,6 +117,14 @@ export async function startGateway(options: GatewayOptions = {}) {
     },
   })
   const isolate = () => gateway.isolate()
+  async function created() {
+    try {
+      return isolate()
+    } catch (error) {
+      await gateway.close()
+      throw error
+    }
+  }
   const now = () => Date.now()
   const registry = createClientRegistry({
     redis: connection,
@@ -124,7 +132,7 @@ export async function startGateway(options: GatewayOptions = {}) {
     publicUrl: PUBLIC_URL,
     now,
   })
-  const here = isolate()
+  const here = await created()
   let addresses = 0
 
   async function send(path: string, init: RequestInit, options: SendOptions = {}): Promise<Reply> {

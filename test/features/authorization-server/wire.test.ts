@@ -165,6 +165,7 @@ describe('the OAuth endpoints [S43]', () => {
       expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0)
       expect(reply.text).not.toMatch(/redis|upstash|127\.0\.0\.1/i)
     }
+    await away.close()
   })
 })
 
