@@ -26,7 +26,7 @@ import {
 } from './protection.ts'
 import { relationDemandSchema } from './relations.ts'
 import { keptHeader, strippedHeader } from './request-header.ts'
-import { nonEmpty, wholeNumber } from './schema-parts.ts'
+import { nonEmpty, partial, wholeNumber } from './schema-parts.ts'
 import { zodSchema } from './strictness.ts'
 import { tokenSources } from './token-source.ts'
 import { httpUrl, webOrigin } from './variables.ts'
@@ -77,14 +77,12 @@ const routeSchema = z
     anonymous: z.optional(z.literal(true)),
     limits: z.optional(z.array(z.string())),
     input: z.optional(
-      z.partial(
-        z.strictObject({
-          params: zodSchema,
-          query: zodSchema,
-          headers: zodSchema,
-          body: zodSchema,
-        }),
-      ),
+      partial({
+        params: zodSchema,
+        query: zodSchema,
+        headers: zodSchema,
+        body: zodSchema,
+      }),
     ),
     cors: z.optional(featureSchema('cors')),
     inspect: z.optional(inspectSchema),
@@ -124,18 +122,14 @@ export const policySchema = z.strictObject({
   limits: limitsSchema,
   routes: z.array(routeSchema).check(z.minLength(1)),
   tokens: z.optional(
-    z.partial(
-      z.strictObject({
-        accessTokenSeconds,
-        sessionSeconds: wholeNumber(60, 31_536_000),
-        exchangeLimits: z.partial(
-          z.strictObject({ client: exchangeLimit, subjectToken: exchangeLimit }),
-        ),
-        refreshGraceSeconds: wholeNumber(0, 60),
-        dpopNonceRequired: z.boolean(),
-        sources: tokenSources,
-      }),
-    ),
+    partial({
+      accessTokenSeconds,
+      sessionSeconds: wholeNumber(60, 31_536_000),
+      exchangeLimits: partial({ client: exchangeLimit, subjectToken: exchangeLimit }),
+      refreshGraceSeconds: wholeNumber(0, 60),
+      dpopNonceRequired: z.boolean(),
+      sources: tokenSources,
+    }),
   ),
   abuse: z.optional(abuseSchema),
   revocation: z.optional(revocationSchema),

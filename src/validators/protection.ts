@@ -1,7 +1,6 @@
 /** Bounds of requests and revocations, in a policy and in the options of a guard. */
-import * as z from 'zod/mini'
 import { type Mistake, mistakeAt } from '../problems/mistake.ts'
-import { wholeNumber } from './schema-parts.ts'
+import { partial, wholeNumber } from './schema-parts.ts'
 
 export const maxBodyBytesSchema = wholeNumber(0, 104_857_600)
 /** Cloudflare's limit on all header fields of a request; `wrangler dev` accepts more. */
@@ -50,6 +49,4 @@ export const recheckSecondsSchema = wholeNumber(0, 3_600)
 
 /** A longer time would make revocations ineffective. */
 const MAX_STALENESS_MS = 60_000
-export const revocationSchema = z.partial(
-  z.strictObject({ maxStalenessMs: wholeNumber(0, MAX_STALENESS_MS) }),
-)
+export const revocationSchema = partial({ maxStalenessMs: wholeNumber(0, MAX_STALENESS_MS) })

@@ -51,3 +51,25 @@ export const absentIfNull = <Schema extends z.core.$ZodType>(schema: Schema) =>
     z.nullish(schema),
     (value): NonNullable<z.output<Schema>> | undefined => value ?? undefined,
   )
+
+type AllOptional<Shape extends z.core.$ZodShape> = {
+  [Name in keyof Shape]: z.ZodMiniOptional<Shape[Name]>
+}
+
+/** Returns a strict object whose members are all optional. `z.partial` is larger: it changes any object. */
+export const partial = <Shape extends z.core.$ZodShape>(
+  shape: Shape,
+  params?: Parameters<typeof z.strictObject>[1],
+) =>
+  z.strictObject(
+    Object.fromEntries(
+      Object.entries(shape).map(([name, member]) => [name, z.optional(member)]),
+    ) as AllOptional<Shape>,
+    params,
+  )
+
+/** Returns a strict object with the members of another one, without its checks, and more. */
+export const extended = <Base extends z.core.$ZodShape, More extends z.core.$ZodShape>(
+  { shape }: z.ZodMiniObject<Base, z.core.$strict>,
+  more: More,
+) => z.strictObject({ ...shape, ...more } as Omit<Base, keyof More> & More)

@@ -1,5 +1,6 @@
 /** Schema of an authorization model in the format of OpenFGA's API (schema 1.1). */
 import * as z from 'zod/mini'
+import { partial } from '../../validators/schema-parts.ts'
 
 /** How subjects get a relation. Has exactly one member. */
 export interface UsersetJson {
@@ -57,30 +58,26 @@ const relationName = z.strictObject({
 })
 
 const userset: z.core.$ZodType<UsersetJson> = z.lazy(() =>
-  z
-    .partial(
-      z.strictObject(
-        {
-          this: z.strictObject({}),
-          computedUserset: relationName,
-          tupleToUserset: z.strictObject({ tupleset: relationName, computedUserset: relationName }),
-          union: usersets,
-          intersection: usersets,
-          difference: z.strictObject({ base: userset, subtract: userset }),
-        },
-        {
-          error: (issue) =>
-            issue.code === 'unrecognized_keys'
-              ? `unknown kind of userset: ${issue.keys.join(', ')}`
-              : undefined,
-        },
-      ),
-    )
-    .check(
-      z.refine((kinds) => Object.keys(kinds).length === 1, {
-        error: 'must be a userset of exactly one kind',
-      }),
-    ),
+  partial(
+    {
+      this: z.strictObject({}),
+      computedUserset: relationName,
+      tupleToUserset: z.strictObject({ tupleset: relationName, computedUserset: relationName }),
+      union: usersets,
+      intersection: usersets,
+      difference: z.strictObject({ base: userset, subtract: userset }),
+    },
+    {
+      error: (issue) =>
+        issue.code === 'unrecognized_keys'
+          ? `unknown kind of userset: ${issue.keys.join(', ')}`
+          : undefined,
+    },
+  ).check(
+    z.refine((kinds) => Object.keys(kinds).length === 1, {
+      error: 'must be a userset of exactly one kind',
+    }),
+  ),
 )
 const usersets = z.strictObject({
   child: z.array(userset).check(z.minLength(2, 'must contain at least two usersets')),

@@ -7,6 +7,7 @@ import {
 } from '../../access/tokens/api-key-record.ts'
 import { createdBy, createdByName, time, timeOf, timeOrNull } from '../../routes/admin/input.ts'
 import { describe } from '../../validators/checks.ts'
+import { extended } from '../../validators/schema-parts.ts'
 
 const apiKeyView = () =>
   z.strictObject({
@@ -39,7 +40,7 @@ const apiKeyView = () =>
   })
 /** With the plan, which is stored elsewhere. */
 export const describedKeyView = () =>
-  z.extend(apiKeyView(), {
+  extended(apiKeyView(), {
     plan: z
       .nullable(z.string())
       .check(

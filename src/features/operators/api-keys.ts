@@ -31,7 +31,7 @@ import { period, resolvePeriod, timesOf, tooMuch } from '../../routes/admin/usag
 import { describe } from '../../validators/checks.ts'
 import { name } from '../../validators/names.ts'
 import { type PageQuery, pageQuerySchema } from '../../validators/page.ts'
-import { digits, wholeNumber } from '../../validators/schema-parts.ts'
+import { digits, extended, wholeNumber } from '../../validators/schema-parts.ts'
 import { planName } from '../plans/assignment.ts'
 import { describedKeyView, viewOf } from './api-key-view.ts'
 import type { AdminContext } from './context.ts'
@@ -94,11 +94,11 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
         'The response contains the key; the gateway stores only its hash. Roles with operator ' +
         'permissions that the caller does not have are refused (403). A plan requires the permission ' +
         '`portcullis:plans:assign` as well.',
-      body: z.extend(newApiKeySchema, { plan: z.optional(planName) }),
+      body: extended(newApiKeySchema, { plan: z.optional(planName) }),
       example: { name: 'nightly report', subject: 'reporter', roles: ['reader'] },
       status: 201,
       response: 'The key is valid everywhere from the next request on.',
-      reply: () => z.extend(describedKeyView(), { apiKey }),
+      reply: () => extended(describedKeyView(), { apiKey }),
       async handle({ body: { plan, ...body }, operator, scope, changed }) {
         plans.refuseChange(plan, scope)
         refuseUnknownRoles(body.roles ?? [], context)
@@ -129,7 +129,7 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
         'Keys that have expired or were revoked are listed for 100 days, unless the gateway has another ' +
         '`endedApiKeyDays`. With a filter, a page may have fewer keys than its limit, even none; the last ' +
         'page has no `cursor`. Operators with a tenant see the keys of their tenant.',
-      query: z.extend(pageQuerySchema, {
+      query: extended(pageQuerySchema, {
         tenant: z.optional(name(256)),
         subject: z.optional(name(255)),
         reference: z.optional(reference),
@@ -164,7 +164,7 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       problems: [404],
       response: 'The key without its secrets.',
       reply: () =>
-        z.extend(describedKeyView(), {
+        extended(describedKeyView(), {
           current: z.boolean().check(describe('false: an old key in its grace period')),
         }),
       async handle({ body, scope }) {
@@ -262,7 +262,7 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
         z.strictObject({
           since: time,
           until: time,
-          keys: z.array(z.extend(describedKeyView(), { routes: z.array(usageRouteSchema) })),
+          keys: z.array(extended(describedKeyView(), { routes: z.array(usageRouteSchema) })),
           cursor,
         }),
       async handle({ query: { since, until, ...query }, scope }) {

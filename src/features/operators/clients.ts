@@ -19,7 +19,7 @@ import {
 } from '../../routes/admin/tenant.ts'
 import { describe } from '../../validators/checks.ts'
 import { pageSize } from '../../validators/page.ts'
-import { integer, wholeNumber } from '../../validators/schema-parts.ts'
+import { extended, integer, wholeNumber } from '../../validators/schema-parts.ts'
 import {
   type Client,
   GRANT_TYPES,
@@ -148,7 +148,7 @@ export function clientCalls(context: AdminContext): AdminCall[] {
       example: { name: 'billing', grants: ['client_credentials'], roles: ['reader'] },
       status: 201,
       response: 'The client can request tokens.',
-      reply: () => z.extend(clientView(), { clientSecret: z.optional(clientSecret) }),
+      reply: () => extended(clientView(), { clientSecret: z.optional(clientSecret) }),
       async handle({ body, operator, scope, changed }) {
         refuseBeyond(operator, ownGrantOf(body), context)
         refuseUnsigned(body.tokenAlgorithm)

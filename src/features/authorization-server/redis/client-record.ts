@@ -2,12 +2,13 @@
 import { base64url } from 'jose'
 import * as z from 'zod/mini'
 import { recordIn } from '../../../redis/reply.ts'
+import { extended } from '../../../validators/schema-parts.ts'
 import { type Client, clientSchema } from '../client.ts'
 import type { ConfiguredClient } from '../schemas/client.ts'
 import type { NewClient } from '../schemas/new-client.ts'
 
 /** A client of the configuration is never stored. */
-const recordSchema = z.extend(clientSchema, { configured: z.literal(false) })
+const recordSchema = extended(clientSchema, { configured: z.literal(false) })
 
 /** Parses a record. Throws `Unavailable` for any other value. */
 export function parseClient(value: unknown): Client {
