@@ -156,22 +156,31 @@ const reader =
     throw new OutOfOrder(`${by}: ${needed.join(' and ')} must run before it`)
   }
 
-export const requestIdOf = reader('portcullis.requestId', 'requestIdOf', 'requestId')
-export const traceOf = reader('portcullis.trace', 'traceOf', 'requestId')
-export const routeOf = reader('portcullis.route', 'routeOf', 'route')
-export const forwardHeadersOf = reader(
+export const requestIdOf = /* @__PURE__ */ reader(
+  'portcullis.requestId',
+  'requestIdOf',
+  'requestId',
+)
+export const traceOf = /* @__PURE__ */ reader('portcullis.trace', 'traceOf', 'requestId')
+export const routeOf = /* @__PURE__ */ reader('portcullis.route', 'routeOf', 'route')
+export const forwardHeadersOf = /* @__PURE__ */ reader(
   'portcullis.forwardHeaders',
   'forwardHeadersOf',
   'sanitizeHeaders',
 )
-export const clientAddressOf = reader(
+export const clientAddressOf = /* @__PURE__ */ reader(
   'portcullis.clientAddress',
   'clientAddressOf',
   'clientAddress',
 )
 /** Null for an anonymous caller. Throws before `admit` for a reference that is not cached. */
-export const callerOf = reader('portcullis.principal', 'callerOf', 'authenticate', 'admit')
-export const bodyOf = reader('portcullis.body', 'bodyOf', 'limitBody')
+export const callerOf = /* @__PURE__ */ reader(
+  'portcullis.principal',
+  'callerOf',
+  'authenticate',
+  'admit',
+)
+export const bodyOf = /* @__PURE__ */ reader('portcullis.body', 'bodyOf', 'limitBody')
 
 /** Records what a rule would have refused, such as `rate_limited:standard`, for the audit event. */
 export function observe(c: Carrier, reason: string): void {

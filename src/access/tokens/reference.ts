@@ -3,16 +3,15 @@
  * record of each one, under the SHA-256 of the reference. The reference itself is not stored.
  */
 
-import * as z from 'zod/mini'
 import { sha256 } from '../../crypto/sha256.ts'
 import type { TokenCheck } from '../../problems/checks.ts'
 import { keyPart } from '../../redis/key-part.ts'
-import { recordIn } from '../../redis/reply.ts'
 import { DEFAULT_CLOCK_TOLERANCE_SECONDS } from '../../validators/issuer.ts'
-import { integer } from '../../validators/schema-parts.ts'
-import type { Principal, SignInFacts } from '../principal.ts'
+import type { Principal } from '../principal.ts'
 import { tokenIdHash } from '../token-id.ts'
-import { loginSchema } from './login-schema.ts'
+import type { ReferenceRecord } from './reference-record.ts'
+
+export type { ReferenceRecord }
 
 /** References that callers present as bearer tokens. */
 export type BearerReferenceKind = 'opaque' | 'api_key'
@@ -26,44 +25,6 @@ export interface Reference {
   /** The credential itself. Never stored, logged or sent. */
   readonly text: string
 }
-
-/** The record of a reference: the claims that a JWT would contain. */
-const referenceRecordSchema = z.strictObject({
-  kind: z.enum(['opaque', 'api_key', 'session']),
-  /**
-   * `jti` of an opaque token, the id of a session, or the id of an API key's present secret. A revocation names it, so
-   * the replacement of a revoked credential needs a new one.
-   */
-  tokenId: z.string(),
-  tokenIssuer: z.string(),
-  /** The id of the API key. Absent in records of earlier versions. */
-  key: z.optional(z.uuid()),
-  /** The issuer that vouches for the subject; see `Principal.issuer`. */
-  issuer: z.string(),
-  subject: z.string(),
-  client: z.optional(z.string()),
-  tenant: z.optional(z.string()),
-  session: z.optional(z.string()),
-  roles: z.array(z.string()),
-  scopes: z.array(z.string()),
-  audiences: z.array(z.string()),
-  /** Whole seconds since the epoch. */
-  issuedAtSeconds: integer(),
-  /** Seconds since the epoch. Null for an API key without expiry. */
-  expiresAtSeconds: z.nullable(integer()),
-  /** Of a secret of an API key that was revoked or replaced: it is never valid again. Absent: neither. */
-  revokedAtSeconds: z.optional(integer()),
-  /** `cnf.jkt`. */
-  confirmation: z.optional(z.string()),
-  /** See `Principal.headers`. Of a session. */
-  headers: z.optional(z.array(z.tuple([z.string(), z.string()]))),
-  /** Of the user of an opaque token. */
-  login: z.optional(loginSchema),
-  /** Of a session. */
-  signIn: z.optional(z.custom<SignInFacts>((value) => typeof value === 'object')),
-})
-
-export type ReferenceRecord = z.infer<typeof referenceRecordSchema>
 
 /** Port: the records of references. Throws `Unavailable` if the store cannot read or write. */
 export interface ReferenceStore {
@@ -83,23 +44,6 @@ export function credentialHash(credential: string): Promise<string> {
   return sha256(credential)
 }
 
-/**
- * Parts of the storage keys that decide about the record's principal: `keyPart` of each name, and
- * the token's `tokenIdHash`. A script cannot compute them, because Redis has no SHA-256.
- */
-const partsSchema = z.strictObject({
-  token: z.string(),
-  key: z.optional(z.string()),
-  issuer: z.string(),
-  tokenIssuer: z.string(),
-  subject: z.string(),
-  client: z.optional(z.string()),
-  tenant: z.optional(z.string()),
-  session: z.optional(z.string()),
-})
-
-const storedSchema = z.strictObject({ record: referenceRecordSchema, parts: partsSchema })
-
 /** Returns the text to store for a record: JSON of `{ record, parts }`. */
 export async function storedReference(record: ReferenceRecord): Promise<string> {
   const { tokenIssuer, issuer, subject, client, tenant, session } = record
@@ -115,11 +59,6 @@ export async function storedReference(record: ReferenceRecord): Promise<string> 
     session: await part(session),
   }
   return JSON.stringify({ record, parts })
-}
-
-/** Parses a {@link storedReference}. Throws `Unavailable` for any other text. */
-export function parseStoredReference(text: unknown): ReferenceRecord {
-  return recordIn(text, storedSchema).record
 }
 
 /** How long a record is kept after its expiry, because the clocks of gateways differ. */

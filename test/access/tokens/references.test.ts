@@ -3,11 +3,11 @@ import type { Principal } from '../../../src/access/principal.ts'
 import { tokenIdHash } from '../../../src/access/token-id.ts'
 import {
   checkRecord,
-  parseStoredReference,
   principalOfRecord,
   type ReferenceRecord,
   storedReference,
 } from '../../../src/access/tokens/reference.ts'
+import { parseStoredReference } from '../../../src/access/tokens/reference-record.ts'
 import { createReferences } from '../../../src/access/tokens/references.ts'
 import { GATEWAY, IDP, recordOf } from '../admission/callers.ts'
 import { NOW_MS, NOW_SECONDS, outcome } from './signer.ts'

@@ -8,12 +8,8 @@ import type { Principal } from '../../principal.ts'
 import { deriveRevocationKeys, NOTHING_REVOCABLE } from '../../revocation/revocation.ts'
 import { checkBinding } from '../../tokens/credential.ts'
 import { readReference } from '../../tokens/redis/references.ts'
-import {
-  checkRecord,
-  parseStoredReference,
-  principalOfRecord,
-  type ReferenceRecord,
-} from '../../tokens/reference.ts'
+import { checkRecord, principalOfRecord, type ReferenceRecord } from '../../tokens/reference.ts'
+import { parseStoredReference } from '../../tokens/reference-record.ts'
 import type { LimitRequest } from '../limit.ts'
 import { windowOfPrincipal } from '../limit-key.ts'
 import { completed } from '../reference-resolver.ts'

@@ -11,7 +11,8 @@ import {
   readText,
 } from '../../../redis/reply.ts'
 import { createScript, runScript } from '../../../redis/script.ts'
-import { parseStoredReference, REFERENCE_TOLERANCE_SECONDS } from '../../tokens/reference.ts'
+import { REFERENCE_TOLERANCE_SECONDS } from '../../tokens/reference.ts'
+import { parseStoredReference } from '../../tokens/reference-record.ts'
 import { nextAdmissionMs } from '../approximate-window.ts'
 import type { LimitRule, RateLimit } from '../limit.ts'
 import type { AdmissionStore, CallerStore, ReferenceFacts, ReferenceLimit } from '../store.ts'

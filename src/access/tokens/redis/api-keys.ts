@@ -29,11 +29,11 @@ import {
 import {
   checkRecord,
   credentialHash,
-  parseStoredReference,
   REFERENCE_TOLERANCE_SECONDS,
   type ReferenceRecord,
   storedReference,
 } from '../reference.ts'
+import { parseStoredReference } from '../reference-record.ts'
 import { END_API_KEY_SCRIPT, WRITE_API_KEY_SCRIPT } from './scripts.generated.ts'
 
 export interface ApiKeysOptions {

@@ -3,12 +3,8 @@
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { credentialLane, searchLanes } from '../../../redis/lanes.ts'
 import { malformed, sendCommand } from '../../../redis/reply.ts'
-import {
-  parseStoredReference,
-  REFERENCE_TOLERANCE_SECONDS,
-  type ReferenceStore,
-  storedReference,
-} from '../reference.ts'
+import { REFERENCE_TOLERANCE_SECONDS, type ReferenceStore, storedReference } from '../reference.ts'
+import { parseStoredReference } from '../reference-record.ts'
 
 /**
  * Creates the adapter. A text that is not exactly a record is `Unavailable`, never "unknown". The

@@ -2,11 +2,11 @@
 import type * as z from 'zod/mini'
 import { readReference } from '../../../access/tokens/redis/references.ts'
 import {
-  parseStoredReference,
   REFERENCE_TOLERANCE_SECONDS,
   type ReferenceRecord,
   storedReference,
 } from '../../../access/tokens/reference.ts'
+import { parseStoredReference } from '../../../access/tokens/reference-record.ts'
 import { sha256 } from '../../../crypto/sha256.ts'
 import { type RedisConnection, sentOnce } from '../../../redis/connection.ts'
 import { keyPart } from '../../../redis/key-part.ts'

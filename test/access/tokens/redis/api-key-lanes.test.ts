@@ -8,10 +8,10 @@ import { withBroadcast } from '../../../../src/access/revocation/redis/broadcast
 import { createApiKeys } from '../../../../src/access/tokens/redis/api-keys.ts'
 import {
   credentialHash,
-  parseStoredReference,
   type Reference,
   storedReference,
 } from '../../../../src/access/tokens/reference.ts'
+import { parseStoredReference } from '../../../../src/access/tokens/reference-record.ts'
 import { createReferences } from '../../../../src/access/tokens/references.ts'
 import type { RedisConnection } from '../../../../src/redis/connection.ts'
 import { replicationKeys } from '../../../../src/redis/keys.ts'
