@@ -1,8 +1,10 @@
 /** What a page of the gateway must never have, in a real browser. */
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import type { Browser, BrowserEvent, Page } from './chromium.ts'
 import { IS_LONG } from './long.ts'
+import { ROOT } from './process.ts'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
@@ -147,6 +149,23 @@ export async function findFaults(
   const findings = await window.findFaults(url, views)
   await window.close()
   return findings
+}
+
+/** Whether tests write the pictures of the documentation: with `UPDATE_SCREENSHOTS=1`. */
+export const TAKES_PICTURES = process.env.UPDATE_SCREENSHOTS === '1'
+
+/** Writes a picture of what a page shows: `folder/name-desktop-light.webp` in `docs/images`. */
+export async function takePicture(
+  page: Page,
+  folder: string,
+  name: string,
+  [, width, , scheme]: View,
+): Promise<void> {
+  const path = join(ROOT, 'docs/images', folder)
+  mkdirSync(path, { recursive: true })
+  const file = `${name}-${width < 500 ? 'phone' : 'desktop'}-${scheme}.webp`
+  const shot = await page.send('Page.captureScreenshot', { format: 'webp', quality: 50 })
+  writeFileSync(join(path, file), Buffer.from(String(shot.data), 'base64'))
 }
 
 const count = (events: readonly BrowserEvent[], name: string) =>

@@ -2,7 +2,13 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Browser, CHROMIUM, startChromium } from '../../harness/chromium.ts'
 import { startHttpServer, type TestServer } from '../../harness/http-server.ts'
-import { findFaults, NO_FAULT, VIEWS } from '../../harness/page-check.ts'
+import {
+  NO_FAULT,
+  openWindow,
+  TAKES_PICTURES,
+  takePicture,
+  VIEWS,
+} from '../../harness/page-check.ts'
 import { startProvider, type TestProvider } from '../sign-in/provider.ts'
 import { createUserAgent, type UserAgent } from '../sign-in/user-agent.ts'
 import { challengeOf, newVerifier } from './code-gateway.ts'
@@ -182,8 +188,15 @@ describe.skipIf(CHROMIUM === undefined)('the consent page in Chromium', () => {
     const url = await requestUrl()
     const user = createUserAgent()
     await user.visit(url)
-    const found = await findFaults(browser, url, VIEWS, user.jarOf(url))
+    const window = await openWindow(browser, url, VIEWS[0], user.jarOf(url))
+    const found = await window.findFaults(url, VIEWS)
     expect(found).toEqual(VIEWS.map(([view]) => ({ view, title: 'Allow access?', ...NO_FAULT })))
+    const view = VIEWS[2]
+    if (TAKES_PICTURES && view !== undefined) {
+      await window.show(view)
+      await takePicture(window.page, 'sign-in', 'consent', view)
+    }
+    await window.close()
   })
 
   test('a page of another origin can neither frame the consent page nor send its form [S77]', async () => {

@@ -2,8 +2,6 @@
  * The console in a real browser, over real servers: for every eye, every screen, and the keyboard. With
  * `UPDATE_SCREENSHOTS=1`, it writes the pictures of the documentation.
  */
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   type Browser,
@@ -15,12 +13,17 @@ import {
 import { RUNTIMES } from '../../harness/gateway.ts'
 import { keyboardOf } from '../../harness/keyboard.ts'
 import { IS_LONG } from '../../harness/long.ts'
-import { NO_FAULT, openWindow, VIEWS, type View } from '../../harness/page-check.ts'
-import { ROOT } from '../../harness/process.ts'
+import {
+  NO_FAULT,
+  openWindow,
+  TAKES_PICTURES,
+  takePicture,
+  VIEWS,
+  type View,
+} from '../../harness/page-check.ts'
 import { pathsOf } from './pages.ts'
 import { startConsoleServer } from './server.ts'
 
-const PICTURES = join(ROOT, 'docs/images/console')
 /** The pages in the documentation, by the name of their picture. */
 const PICTURED: Readonly<Record<string, string>> = {
   '/-/console?last=24h': 'overview',
@@ -92,16 +95,12 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the console on %s', (run
     await window.close()
   })
 
-  test.runIf(runtime === 'Node' && process.env.UPDATE_SCREENSHOTS === '1').each(VIEWS)(
+  test.runIf(runtime === 'Node' && TAKES_PICTURES).each(VIEWS)(
     'has its pictures of %s in the documentation',
     async (...view) => {
-      mkdirSync(PICTURES, { recursive: true })
-      const [, , , scheme] = view
       for (const [path, name] of Object.entries(PICTURED)) {
         const page = await open(path, view)
-        const file = `${name}-${view[1] < 500 ? 'phone' : 'desktop'}-${scheme}.webp`
-        const shot = await page.send('Page.captureScreenshot', { format: 'webp', quality: 50 })
-        writeFileSync(join(PICTURES, file), Buffer.from(String(shot.data), 'base64'))
+        await takePicture(page, 'console', name, view)
         await page.send('Page.close')
       }
     },

@@ -4,18 +4,21 @@
  */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import policy from '../../../portcullis.config.ts'
 import { type Browser, CHROMIUM, type Page, startChromium } from '../../harness/chromium.ts'
 import { startGateway, type TestGateway } from '../../harness/gateway.ts'
-import { NO_FAULT, openWindow, VIEWS, type View } from '../../harness/page-check.ts'
-import { ROOT } from '../../harness/process.ts'
+import {
+  NO_FAULT,
+  openWindow,
+  TAKES_PICTURES,
+  takePicture,
+  VIEWS,
+  type View,
+} from '../../harness/page-check.ts'
 
 const CLIENT = { CLIENT_ID: '0190f8a0-7c3a-7000-8000-000000000001', CLIENT_SECRET: 'x'.repeat(43) }
-const PICTURES = join(ROOT, 'docs/images/docs')
 const SHOWN = 'document.querySelectorAll(".call:not([hidden])").length'
 const STYLES = `['curl', 'fetch'].map((name) =>
   getComputedStyle(document.querySelector('#createBan .' + name)).display)`
@@ -61,12 +64,9 @@ describe.skipIf(CHROMIUM === undefined)('the page of the calls', () => {
     expect(height).toBeLessThan(9_000)
     expect(await window.findFaults(`${gateway.url}/-/docs?at=1#createBan`, views)).toEqual(none)
     expect(await opened(page, 'createBan')).toBe(true)
-    for (const view of process.env.UPDATE_SCREENSHOTS === '1' ? views : []) {
+    for (const view of TAKES_PICTURES ? views : []) {
       await window.show(view)
-      mkdirSync(PICTURES, { recursive: true })
-      const file = `docs-${view[1] < 500 ? 'phone' : 'desktop'}-${view[3]}.webp`
-      const shot = await page.send('Page.captureScreenshot', { format: 'webp', quality: 50 })
-      writeFileSync(join(PICTURES, file), Buffer.from(String(shot.data), 'base64'))
+      await takePicture(page, 'docs', 'docs', view)
     }
     await window.close()
   })

@@ -1,15 +1,27 @@
-/** The pages that people see, in a real browser: for every eye, every screen and every keyboard. */
+/**
+ * The pages that people see, in a real browser: for every eye, every screen and every keyboard. With
+ * `UPDATE_SCREENSHOTS=1`, it writes the pictures of the documentation.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { german } from '../../../src/features/languages/german.ts'
 import { type Browser, CHROMIUM, type Chromium, startChromium } from '../../harness/chromium.ts'
 import { startHttpServer } from '../../harness/http-server.ts'
 import { IS_LONG } from '../../harness/long.ts'
-import { findFaults, NO_FAULT, openWindow, VIEWS, type Window } from '../../harness/page-check.ts'
+import {
+  findFaults,
+  NO_FAULT,
+  openWindow,
+  TAKES_PICTURES,
+  takePicture,
+  VIEWS,
+  type View,
+  type Window,
+} from '../../harness/page-check.ts'
 import { RUNTIMES, startGatewayFor } from './gateway.ts'
 import { type SigningProvider, startSigningProvider } from './signing-provider.ts'
 import { createUserAgent, type UserAgent } from './user-agent.ts'
 
-const LOGO = `data:image/svg+xml;base64,${btoa('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><rect width="1" height="1"/></svg>')}`
+const LOGO = `data:image/svg+xml;base64,${btoa('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 4 4"><circle cx="2" cy="2" r="2" fill="#0a8f6a"/></svg>')}`
 
 /** Each page with its title in English and German. */
 const PAGES: readonly [string, string, string][] = [
@@ -25,6 +37,17 @@ const PAGES: readonly [string, string, string][] = [
   ],
   ['/nothing', 'This page does not exist', 'Diese Seite gibt es nicht'],
 ]
+
+/** The pages are short. */
+const SMALL_DESKTOP: View = ['a small desktop', 800, 560, 'light']
+const [, , , PHONE_IN_DARK] = VIEWS
+/** The pages in the documentation, by path: the name and the view of their picture. */
+const PICTURED: ReadonlyMap<string, readonly [string, View]> = new Map([
+  ['/oauth/sign-in?prompt=select_account', ['chooser', SMALL_DESKTOP]],
+  ['/oauth/signed-out', ['signed-out', PHONE_IN_DARK ?? SMALL_DESKTOP]],
+  ['/oauth/sessions', ['sessions', PHONE_IN_DARK ?? SMALL_DESKTOP]],
+  ['/audit', ['no-access', SMALL_DESKTOP]],
+])
 
 const speak = ({ page }: Window, acceptLanguage: string) =>
   page.send('Network.setExtraHTTPHeaders', { headers: { 'Accept-Language': acceptLanguage } })
@@ -92,7 +115,7 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the pages on %s', (runti
     gateway = await startGatewayFor(
       providers.map((provider, index) => ({
         provider,
-        name: `Provider ${index}`,
+        name: index === 0 ? 'Example staff' : 'Example partners',
         signIn: { callback: 'own', ...(index === 0 && { logo: LOGO }) },
       })),
       {
@@ -130,6 +153,11 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the pages on %s', (runti
       const found = await window.findFaults(gateway.url + path, views)
       const title = `${language === 'en' ? english : german} - Tea`
       expect(found, path).toEqual(found.map(({ view }) => ({ view, title, ...NO_FAULT })))
+      const [name, view] = PICTURED.get(path) ?? []
+      if (TAKES_PICTURES && runtime === 'Node' && language === 'en' && name && view) {
+        await window.show(view)
+        await takePicture(window.page, 'sign-in', name, view)
+      }
     }
     await window.close()
   })
