@@ -10,7 +10,7 @@ const shared = {
   isolate: false,
   // A test that takes 45 s with two cores to itself has time on a machine that is three times slower.
   testTimeout: 180_000,
-  hookTimeout: 180_000,
+  hookTimeout: 360_000,
   teardownTimeout: 60_000,
   // What is polled comes, or never does: how soon is no claim of any test.
   expect: { poll: { timeout: 60_000 } },
