@@ -5,7 +5,7 @@ import { createRedisByFetch } from '../../src/redis/rest-by-fetch.ts'
 import type { TestRedis } from './redis.ts'
 
 /** Long, so that a stall of the machine does not count as an outage. */
-const timeoutMs = 5_000
+const timeoutMs = 20_000
 
 export const overRest = ({ url, token }: TestRedis): RedisConnection =>
   createRedisRest({ url, token, timeoutMs })

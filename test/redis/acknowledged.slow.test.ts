@@ -33,7 +33,7 @@ beforeAll(async () => {
     succeeded() {},
     failed: (_: number, fault: string) => void failures.push(fault),
   }
-  redis = client.connect({ timeoutMs: 500, breaker })
+  redis = client.connect({ timeoutMs: 1_500, breaker })
 })
 afterAll(async () => {
   if (!hasRedisServer) return

@@ -33,18 +33,23 @@ const relation: AdmissionQuery['relation'] = {
   ...{ object: 'doc:1', relation: 'reader', subject: 'user:anne' },
 }
 
+/** No master stops in these tests, but a slow machine may. */
+const TIMEOUT_MS = 20_000
+
 describe.skipIf(!hasRedisServer)('a query whose caller needs no key in its lane', () => {
   let cluster: TestCluster
   const clients: RespClient[] = []
   const sides = new Map<number, { connection: ClusterConnection; calls: () => number }>()
   beforeAll(async () => {
-    cluster = await startRedisCluster({ replicas: 0 })
+    const args = ['--cluster-node-timeout', String(3 * TIMEOUT_MS)]
+    cluster = await startRedisCluster({ replicas: 0, args })
     for (const count of [1, 4]) {
       const url = `${cluster.url}/?lanes=${count}`
       const client = connectResp({
         url,
         keyPrefix: `pc${count}:`,
-        timeoutMs: 1_000,
+        timeoutMs: TIMEOUT_MS,
+        fenceMs: TIMEOUT_MS,
         replicasAcked: 0,
       })
       clients.push(client)
@@ -52,7 +57,7 @@ describe.skipIf(!hasRedisServer)('a query whose caller needs no key in its lane'
       const onCall = () => {
         calls += 1
       }
-      const { lanes, ...rest } = client.connect({ timeoutMs: 1_000, onCall })
+      const { lanes, ...rest } = client.connect({ timeoutMs: TIMEOUT_MS, onCall })
       if (lanes === undefined) throw new Error('there are no lanes')
       sides.set(count, { connection: { ...rest, lanes }, calls: () => calls })
     }
