@@ -116,6 +116,7 @@ export default defineConfig(({ mode }) => {
             ...shared,
             env,
             name: 'parts',
+            setupFiles: ['test/harness/process-state.ts'],
             include: isLong ? [...LONG, ...ONLY_LONG] : ['test/**/*.test.ts'],
             exclude: [
               'test/blackbox/**',

@@ -1,15 +1,10 @@
 /** Times on the command line. */
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { instantAt } from '../../cli/arguments.ts'
 
 const NOW_MS = Date.parse('2026-11-26T02:30:00Z')
-const zone = process.env.TZ
-beforeEach(() => {
-  process.env.TZ = 'America/New_York'
-})
-afterEach(() => {
-  process.env.TZ = zone
-})
+beforeEach(() => void vi.stubEnv('TZ', 'America/New_York'))
+afterEach(() => void vi.unstubAllEnvs())
 
 test.each([
   ['now', '2026-11-26T02:30:00.000Z'],
