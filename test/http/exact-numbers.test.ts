@@ -1,7 +1,7 @@
 /** A schema compares the number that the origin receives, or refuses it. */
 import fc from 'fast-check'
 import { Hono } from 'hono'
-import { describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import * as z from 'zod'
 import { findInexact, isExact } from '../../src/http/exact-numbers.ts'
 import { jsonText, listText, numberText } from '../../src/json-schema/text.ts'
@@ -209,6 +209,8 @@ test('a hostile number costs time that is linear in its length', async () => {
 })
 
 describe('digits in the strings of a JSON body', () => {
+  afterEach(() => void vi.restoreAllMocks())
+
   const id = '0b1f6a3e-8f5d-4c52-9d1e-3a2b1c0d9e8f'
   test('without a number that is not exact, cause no second parse', async () => {
     const parse = vi.spyOn(JSON, 'parse')
@@ -217,7 +219,6 @@ describe('digits in the strings of a JSON body', () => {
       findInexact(body, { text, many: [] })
     }
     expect(parse).not.toHaveBeenCalled()
-    parse.mockRestore()
   })
   test.each(['9007199254740993', '\\u0039007199254740993', digitsEscaped('9007199254740993')])(
     'are 422 where a schema reads them as another number: %s',

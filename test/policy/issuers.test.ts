@@ -1,5 +1,5 @@
 /** Issuers in the policy, in place of the variable: the tokens that a gateway accepts, and what is a mistake. */
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { checkEnvironment } from '../../cli/doctor/environment.ts'
 import { gatewayVars } from '../../dev/start/gateway-vars.ts'
 import { readSettings } from '../../dev/start/settings.ts'
@@ -61,6 +61,7 @@ describe('a policy with issuers', () => {
     const { publicUrl: audience, key } = gateway
     own = [{ issuer: ISSUER, audience, jwks: { keys: [key.publicJwk] } }]
   })
+  afterEach(() => void vi.restoreAllMocks())
   afterAll(() => gateway.close())
 
   const variables = () => gateway.environment as Record<string, string>
@@ -89,7 +90,6 @@ describe('a policy with issuers', () => {
     const warn = vi.spyOn(console, 'warn').mockReturnValue()
     await check({ policy: policyOf(own), env: variables() })
     const lines = warn.mock.calls.flat().filter((line) => /there is no issuer/.test(line))
-    warn.mockRestore()
     expect(lines).toEqual([])
   })
 

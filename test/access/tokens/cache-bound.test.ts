@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { Principal } from '../../../src/access/principal.ts'
 import { WORKERS } from '../../../src/gateway/runtime.ts'
 import { composeServices, definePolicy } from '../../../src/index.ts'
@@ -37,6 +37,8 @@ const tokensOf = (count: number) => {
 
 const BYTES = 1_048_576
 
+afterEach(() => void vi.restoreAllMocks())
+
 describe('tokenCacheBytes', () => {
   test('bounds the signed tokens that a gateway keeps, and drops the least recently used [R19]', async () => {
     const { verifier } = credentialsOf(BYTES)
@@ -52,7 +54,6 @@ describe('tokenCacheBytes', () => {
     const verify = vi.spyOn(crypto.subtle, 'verify')
     expect(await verifier.verify(first)).toMatchObject({ tokenId: '0' })
     expect(verify).toHaveBeenCalledTimes(1)
-    verify.mockRestore()
   })
 
   test('bounds the references that a gateway keeps [R19]', async () => {

@@ -1,5 +1,5 @@
 import { createHmac, randomBytes as nodeRandomBytes } from 'node:crypto'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { credentialHash } from '../../../src/access/tokens/reference.ts'
 import {
   deriveSuccessor,
@@ -8,6 +8,7 @@ import {
   parseRefreshToken,
 } from '../../../src/access/tokens/refresh-token.ts'
 import { randomBytes } from '../../../src/crypto/random.ts'
+import { observed } from '../../harness/own-calls.ts'
 
 const first = () => newRefreshToken(randomBytes)
 const parsed = async (text: string) => {
@@ -16,13 +17,15 @@ const parsed = async (text: string) => {
   return token
 }
 
-afterEach(() => vi.restoreAllMocks())
-
 describe('a refresh token', () => {
   it('is unique in 10,000, with 384 random bits of the CSPRNG [S41]', async () => {
-    const source = vi.spyOn(crypto, 'getRandomValues')
-    const tokens = await Promise.all(Array.from({ length: 10_000 }, first))
-    const drawn = source.mock.calls.reduce((sum, [bytes]) => sum + (bytes?.byteLength ?? 0), 0)
+    let drawn = 0
+    const onCall = ([bytes]: readonly unknown[]) => {
+      drawn += (bytes as Uint8Array).byteLength
+    }
+    const tokens = await observed([{ target: crypto, name: 'getRandomValues', onCall }], () =>
+      Promise.all(Array.from({ length: 10_000 }, first)),
+    )
     expect(drawn).toBe(10_000 * (16 + 32))
     for (const index of [0, 1])
       expect(new Set(tokens.map(({ text }) => text.split('.')[index])).size).toBe(10_000)

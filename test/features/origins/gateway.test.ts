@@ -1,6 +1,6 @@
 /** Several origins behind one gateway: where each request goes, and what each origin receives. */
 import { decodeJwt } from 'jose'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { origins } from '../../../src/features/origins/index.ts'
 import { definePolicy, group } from '../../../src/index.ts'
 import { type RecordingOrigin, startOrigin, startWorld, type World } from './world.ts'
@@ -25,6 +25,7 @@ afterAll(async () => {
   await Promise.all(all.map((origin) => origin.close()))
   await world.close()
 })
+afterEach(() => void vi.restoreAllMocks())
 beforeEach(() => {
   for (const { received } of all) received.length = 0
 })
@@ -284,7 +285,6 @@ describe('the environment', () => {
         'GET /a: no entry of ISSUERS has the audience https://order.example.com, which the route requires',
       ],
     ])
-    warn.mockRestore()
   })
 
   test('two origins with the same default audience are a mistake', () => {

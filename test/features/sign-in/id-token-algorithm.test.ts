@@ -30,9 +30,12 @@ describe('a provider without an algorithm in its entry', () => {
     provider = await startSigningProvider()
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
     const entry = { algorithms: undefined }
-    gateway = await startGatewayFor([{ provider, name: 'Example', entry }])
-    warned = warn.mock.calls.flat()
-    warn.mockRestore()
+    try {
+      gateway = await startGatewayFor([{ provider, name: 'Example', entry }])
+      warned = warn.mock.calls.flat()
+    } finally {
+      warn.mockRestore()
+    }
   })
   afterAll(async () => {
     await gateway?.close()

@@ -1,5 +1,5 @@
 /** What operators and isolates write and read on a cluster: each party has it in the lane that needs it. */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { createAdmission } from '../../../../src/access/admission/admission.ts'
 import { createLaneAdmissionStore } from '../../../../src/access/admission/redis/lane-store.ts'
 import {
@@ -166,6 +166,7 @@ test('a defect of the relation check beside a lane that is away is no unhandled 
   const unhandled: unknown[] = []
   const record = (error: unknown) => void unhandled.push(error)
   process.on('unhandledRejection', record)
+  onTestFinished(() => void process.off('unhandledRejection', record))
   await expect(
     store.consult({
       ...{
@@ -182,6 +183,5 @@ test('a defect of the relation check beside a lane that is away is no unhandled 
     }),
   ).rejects.toThrow(Unavailable)
   await new Promise(setImmediate)
-  process.off('unhandledRejection', record)
   expect(unhandled).toEqual([])
 })
