@@ -21,8 +21,8 @@ export interface RunTimes {
 
 type RunTime = 'linear' | 'exponential' | 'unknown' | { readonly degree: number }
 
-/** Loads the checker: 3 MB of code. */
-export async function loadRunTimes(): Promise<RunTimes> {
+/** Loads the checker: 3 MB of code. It judges an expression for at most `timeoutMs`. */
+export async function loadRunTimes(timeoutMs = TIMEOUT_MS): Promise<RunTimes> {
   const { default: recheck } = await import('recheck/lib/browser.js')
   const known = new Map<string, RunTime>()
 
@@ -37,7 +37,7 @@ export async function loadRunTimes(): Promise<RunTimes> {
 
   function measured(source: string, flags: string): RunTime {
     try {
-      const result = recheck.checkSync(source, flags, { timeout: TIMEOUT_MS })
+      const result = recheck.checkSync(source, flags, { timeout: timeoutMs })
       if (result.status === 'safe') return 'linear'
       if (result.status === 'unknown') return 'unknown'
       const { complexity } = result

@@ -9,7 +9,7 @@ import { ROOT } from '../../harness/process.ts'
 import { DOCUMENTS, documentOf, importFile, importValue, jsonBody } from '../openapi/import.ts'
 
 /** A pattern in linear time needs milliseconds. An exponential or quadratic one needs hours. */
-const TIMEOUT_MS = 10_000
+const TIMEOUT_MS = 60_000
 
 /** Unlike a test's own limit, this one interrupts a regular expression that is running. */
 const ends = (run: () => unknown): void =>
