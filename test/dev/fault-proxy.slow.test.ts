@@ -86,11 +86,20 @@ describe('the fault proxy', () => {
     await proxy.set({ kind: 'latency', ms: 400 })
     const other = await startFaultProxy({ target: { host: '127.0.0.1', port: target.port } })
     const order: string[] = []
-    const late = send('/late').then(() => order.push('late'))
-    while (reached.at(-1) !== 'GET /late') await tick()
-    await send('/prompt', undefined, other, new Agent()).then(() => order.push('prompt'))
-    await late
-    expect(order).toEqual(['prompt', 'late'])
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    try {
+      const late = send('/late').then(() => order.push('late'))
+      while (reached.at(-1) !== 'GET /late') await turn()
+      await send('/prompt', undefined, other, new Agent()).then(() => order.push('prompt'))
+      expect(order).toEqual(['prompt'])
+      while (order.length === 1) {
+        vi.advanceTimersByTime(1)
+        await turn()
+      }
+      await late
+    } finally {
+      vi.useRealTimers()
+    }
     await other.close()
   })
 
@@ -279,4 +288,5 @@ describe('the fault proxy', () => {
   })
 })
 
+const turn = () => new Promise((resolve) => setImmediate(resolve))
 const tick = () => new Promise((resolve) => setTimeout(resolve, 2))

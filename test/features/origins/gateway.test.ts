@@ -39,7 +39,7 @@ function policy() {
     abuse: { bans: false, authenticationFailures: false },
     origins: origins({
       orders: { variable: 'ORIGIN_URL_ORDERS', retries: {} },
-      customers: { url: `${customers.url}/base`, audience: 'urn:customers', timeoutMs: 2_000 },
+      customers: { url: `${customers.url}/base`, audience: 'urn:customers', timeoutMs: 20_000 },
     }),
     routes: [
       ...group({ host: 'api.example.com', prefix: '/v1', limits: ['standard'] }, [

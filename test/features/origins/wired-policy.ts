@@ -5,8 +5,9 @@ import { definePolicy, group } from '../../../src/index.ts'
 
 export const SHOP = 'https://shop.example'
 export const ADMIN = 'https://admin.example'
-/** Shorter than a request that waits for a silent origin, and long enough for a busy machine. */
-const TIMEOUT_MS = 1_500
+/** Longer than a stall of the machine. */
+const TIMEOUT_MS = 20_000
+const SILENT_MS = 1_500
 
 export default definePolicy({
   roles: {},
@@ -28,7 +29,7 @@ export default definePolicy({
       { method: 'GET', path: '/get' },
       { method: 'POST', path: '/post' },
       { method: 'PUT', path: '/put' },
-      { method: 'GET', path: '/silent' },
+      { method: 'GET', path: '/silent', originTimeoutMs: SILENT_MS },
     ]),
     { method: 'GET', path: '/once', origin: 'once', anonymous: true },
     ...group({ anonymous: true, origin: 'whole' }, [
