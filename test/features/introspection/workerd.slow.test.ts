@@ -14,8 +14,8 @@ import {
 } from './provider.ts'
 
 const REQUESTS = 100
-/** So that all requests arrive before the first response of the provider. */
-const SLOW_MS = 500
+/** So that most requests arrive before the first response of the provider, whose deadline is 2 s. */
+const SLOW_MS = 100
 /** Jitter shortens the first period of an open breaker by at most half. */
 const SHORTEST_PERIOD_MS = FIRST_PERIOD_MS / 2
 
