@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { seededRandom } from '../../dev/fault-proxy/random.ts'
-import { createAuditQueue } from '../../src/audit/queue/audit-queue.ts'
+import { createAuditQueue, OVERFLOW_TIMEOUT_MS } from '../../src/audit/queue/audit-queue.ts'
 import { createAuditOverflow } from '../../src/audit/redis/overflow.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
@@ -21,7 +21,14 @@ afterAll(async () => {
   await lossy?.close()
   await redis?.close()
 })
-beforeEach(() => redis.direct.flushall())
+beforeEach(async () => {
+  await redis.direct.flushall()
+  // A stall of the machine would lose a reply more than the test does.
+  const wait = globalThis.setTimeout
+  vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, ms = 0) =>
+    wait(run, ms === OVERFLOW_TIMEOUT_MS ? 60_000 : ms)) as typeof setTimeout)
+})
+afterEach(() => vi.restoreAllMocks())
 
 const ISOLATES = 3
 const STEPS = 25

@@ -206,11 +206,7 @@ describe('refreshed tokens', () => {
     }
     throw new Error('each login took longer than its access token is valid')
   }
-  async function until(isTrue: () => Promise<boolean> | boolean) {
-    for (let n = 0; n < 100 && !(await isTrue()); n++)
-      await new Promise((done) => setTimeout(done, 20))
-    expect(await isTrue()).toBe(true)
-  }
+  const until = (isTrue: () => Promise<boolean> | boolean) => expect.poll(isTrue).toBe(true)
   const stored = async () => {
     const [key = ''] = await gateway.redis.direct.keys('pc:session:*')
     return (await gateway.redis.direct.hgetall(key)).tokens

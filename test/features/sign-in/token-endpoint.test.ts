@@ -82,7 +82,7 @@ describe.each(RUNTIMES)('the token endpoint of a provider, on %s', (runtime) => 
     const exchanges = provider.redirectUris.length
     const isDecided = async () =>
       (await status()) === 401 || (expected === 200 && provider.redirectUris.length > exchanges)
-    for (let n = 0; n < 200 && !(await isDecided()); n++)
+    for (let n = 0; n < 2_000 && !(await isDecided()); n++)
       await new Promise((done) => setTimeout(done, 20))
     for (let n = 0; n < 10 && (await status()) === 200; n++)
       await new Promise((done) => setTimeout(done, 20))

@@ -79,8 +79,7 @@ describe('an event', () => {
   })
 
   test('about a disabled account refuses new tokens as well, until the account is enabled', async () => {
-    const later = Math.floor(Date.now() / 1000) + 3
-    const fresh = () => world.token({ sub: 'alice', iat: later })
+    const fresh = () => world.token({ sub: 'alice', iat: Math.floor(Date.now() / 1000) + 3 })
     await gateway.push(await world.event(`${RISC}account-disabled`, userOf('alice')))
     const banned = await gateway.read(await fresh())
     expect([banned.status, await codeOf(banned)]).toEqual([403, 'banned'])
