@@ -34,7 +34,7 @@ function callOf(input: unknown, init: RequestInit | undefined): string {
  */
 export async function traceOf(action: () => Promise<unknown>): Promise<readonly string[]> {
   const trace: string[] = []
-  const crypted = METHODS.map((name) => ({
+  const withCrypto = METHODS.map((name) => ({
     ...{ target: crypto.subtle, name },
     onCall: (values: readonly unknown[]) =>
       void trace.push(`${name} ${values.map(shapeOf).join(', ')}`),
@@ -44,6 +44,6 @@ export async function traceOf(action: () => Promise<unknown>): Promise<readonly 
     onCall: ([input, init]: readonly unknown[]) =>
       void trace.push(callOf(input, init as RequestInit | undefined)),
   }
-  await observed([...crypted, fetched], action)
+  await observed([...withCrypto, fetched], action)
   return trace
 }
