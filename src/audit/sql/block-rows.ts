@@ -64,6 +64,22 @@ export async function blockOf(db: TrailDatabase, row: BlockRow): Promise<Block> 
 
 export const linesOf = (text: string): readonly string[] => text.split('\n')
 
+/** Returns the lines that contain all needles, none of which has a line feed. Most texts have few such lines. */
+export function linesWith(text: string, needles: readonly string[]): readonly string[] {
+  const [first, ...others] = needles
+  if (first === undefined) return linesOf(text)
+  const found: string[] = []
+  if (!others.every((needle) => text.includes(needle))) return found
+  for (let at = text.indexOf(first); at !== -1; ) {
+    const next = text.indexOf('\n', at)
+    const end = next === -1 ? text.length : next
+    const line = text.slice(text.lastIndexOf('\n', at) + 1, end)
+    if (others.every((needle) => line.includes(needle))) found.push(line)
+    at = text.indexOf(first, end)
+  }
+  return found
+}
+
 /** Events of one id have one time, so they are in blocks that overlap in time. */
 const SPAN_MS = 60_000
 /** An invocation of a Worker may make 50 queries. */

@@ -4,7 +4,7 @@ import { eventOfLine } from '../blocks/line.ts'
 import { term } from '../blocks/terms.ts'
 import type { AuditEvent } from '../event.ts'
 import type { AuditQuery, TenantOfIssuers } from '../log.ts'
-import { linesOf, textOf } from './block-rows.ts'
+import { linesWith, textOf } from './block-rows.ts'
 import { firstOf, rowsOf, type TrailDatabase } from './database.ts'
 import { mayContain } from './filter-condition.ts'
 import { isMissing } from './schema.ts'
@@ -71,7 +71,7 @@ export async function searchBlocks(
   const lastMs = Math.min(period.untilMs - 1, before?.ms ?? period.untilMs)
   const terms = termsOf(query, within)
   const extent = await extentOf(db, search, { sinceMs: period.sinceMs, lastMs }, terms)
-  const needles = needlesOf(query)
+  const needles = needlesOf(query, within)
   const isWanted = matcherOf(query, within, period, before)
   let events: readonly AuditEvent[] = []
   let last: FoundBlock | undefined
@@ -82,13 +82,10 @@ export async function searchBlocks(
     const found = [...events]
     for (const row of results) {
       eventsRead += row.last_seq - row.first_seq + 1
-      const lines = await textOf(db, row)
-      if (!needles.every((needle) => lines.includes(needle))) continue
-      for (const line of linesOf(lines))
-        if (needles.every((needle) => line.includes(needle))) {
-          const event = eventOfLine(line)
-          if (isWanted(event)) found.push(event)
-        }
+      for (const line of linesWith(await textOf(db, row), needles)) {
+        const event = eventOfLine(line)
+        if (isWanted(event)) found.push(event)
+      }
     }
     events = newestFirst(found).slice(0, limit)
     blocksRead += results.length
@@ -181,9 +178,13 @@ const FIELDS = [
 ]
 
 /** Returns texts that the line of an event contains, so that few lines are parsed. */
-export function needlesOf(query: AuditQuery): readonly string[] {
+export function needlesOf(
+  query: AuditQuery,
+  within: TenantOfIssuers | undefined,
+): readonly string[] {
   const { subject, client, tenant, address, route, host, origin, key, requestId, decision } = query
   const values = [subject, client, tenant, address, route, host, origin, key, requestId, decision]
+  if (within !== undefined) values.push(within.tenant)
   const { status, reason, observed, tool, change } = query
   return [
     ...[...values, tool].flatMap((value) => (value === undefined ? [] : JSON.stringify(value))),

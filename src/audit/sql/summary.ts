@@ -5,7 +5,7 @@ import { DECISIONS } from '../event-schema.ts'
 import { DURATION_BOUNDS_MS, eachPair, type HourCounts, hourMs, hourOf } from '../hour-counts.ts'
 import type { AuditQuery, TenantOfIssuers } from '../log.ts'
 import { type AuditSummary, type Counter, createCounter, type Summary } from '../summary.ts'
-import { BLOCK_COLUMNS, type BlockRow, blockOf } from './block-rows.ts'
+import { linesWith, textOf } from './block-rows.ts'
 import { matcherOf, needlesOf, termsOf } from './block-search.ts'
 import { firstOf, rowsOf, type TrailDatabase } from './database.ts'
 import { mayContain } from './filter-condition.ts'
@@ -25,6 +25,11 @@ const HOUR_MS = 3_600_000
 /** Filters that the counts of hours have. */
 const COUNTED = new Set(['decision', 'reason', 'route', 'status', 'limit'])
 
+interface FoundBlock {
+  readonly max_ms: number
+  readonly events: Uint8Array
+}
+
 interface Period {
   readonly sinceMs: number
   readonly untilMs: number
@@ -43,21 +48,20 @@ export function createAuditSummary(db: TrailDatabase): AuditSummary {
     each: (event: AuditEvent) => void,
   ): Promise<number> {
     const { sinceMs, untilMs } = period
-    const needles = needlesOf(query)
+    const needles = needlesOf(query, within)
     const isWanted = matcherOf(query, within, period, undefined)
     const inPeriod = sql`max_ms >= ${sinceMs} AND min_ms < ${untilMs}`
     const condition = joined([inPeriod, ...termsOf(query, within).map(mayContain)], ' AND ')
     for (let read = 0; ; read += BLOCKS_PER_READ) {
       const size = Math.min(BLOCKS_PER_READ, maxBlocks - read)
-      const results = await rowsOf<BlockRow & { readonly max_ms: number }>(
+      const results = await rowsOf<FoundBlock>(
         db,
-        sql`SELECT ${BLOCK_COLUMNS}, max_ms FROM audit_blocks WHERE ${condition}
+        sql`SELECT events, max_ms FROM audit_blocks WHERE ${condition}
           ORDER BY max_ms DESC, first_seq DESC LIMIT ${Math.max(1, size)} OFFSET ${read}`,
       )
       if (size <= 0) return Math.max(sinceMs, (results[0]?.max_ms ?? 0) + 1)
       for (const row of results)
-        for (const line of (await blockOf(db, row)).lines) {
-          if (!needles.every((needle) => line.includes(needle))) continue
+        for (const line of linesWith(await textOf(db, row), needles)) {
           const event = eventOfLine(line)
           if (isWanted(event)) each(event)
         }

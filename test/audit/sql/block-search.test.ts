@@ -1,13 +1,14 @@
 /** How much of the trail a query reads. */
 import { v7 } from 'uuid'
-import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createCheckpointSealer } from '../../../src/audit/chain.ts'
 import type { AuditEvent } from '../../../src/audit/event.ts'
-import { auditQuerySchema } from '../../../src/audit/log.ts'
+import { auditQuerySchema, type TenantOfIssuers } from '../../../src/audit/log.ts'
 import { insertAuditEvents } from '../../../src/audit/sql/audit-chain.ts'
 import { createAuditLog } from '../../../src/audit/sql/audit-events.ts'
 import { MIGRATIONS } from '../../../src/audit/sql/migrations.generated.ts'
 import { withSchema } from '../../../src/audit/sql/schema.ts'
+import { createAuditSummary } from '../../../src/audit/sql/summary.ts'
 import { consumerDatabase, type RunStatements } from '../../../src/runtimes/node/audit/database.ts'
 import { openDatabase } from '../../../src/runtimes/node/audit/open-database.ts'
 import { anEvent } from '../event.ts'
@@ -48,9 +49,10 @@ async function append(events: readonly AuditEvent[], size = 2) {
   })
 }
 
-async function read(query: Readonly<Record<string, string>>) {
+async function read(query: Readonly<Record<string, string>>, within?: TenantOfIssuers) {
   blocksRead = 0
-  const page = await createAuditLog(db).query(auditQuerySchema.parse({ limit: '20', ...query }))
+  const asked = auditQuerySchema.parse({ limit: '20', ...query })
+  const page = await createAuditLog(db).query(asked, within)
   return { ...page, blocksRead }
 }
 
@@ -129,5 +131,33 @@ describe('a page', () => {
     const next = await read({ subject: 'rare', cursor: first.cursor ?? '' })
     expect(next).toMatchObject({ events: [events[7]] })
     expect(next.blocksRead).toBeLessThanOrEqual(30)
+  })
+})
+
+describe('an operator of a tenant', () => {
+  const { actor } = anEvent()
+  const within: TenantOfIssuers = { tenant: 'acme', issuers: [actor.issuer ?? ''] }
+  const OF_TENANT = [0, 20, 39]
+  /** One block of which three events are of the tenant: the first, one between others, and the last. */
+  const events = Array.from({ length: 40 }, (_, index) =>
+    at(index, 40, { actor: { ...actor, tenant: OF_TENANT.includes(index) ? 'acme' : 'other' } }),
+  )
+  beforeEach(() => append(events, 40))
+  afterEach(() => vi.restoreAllMocks())
+
+  test('reads a page without the events of other tenants', async () => {
+    const parse = vi.spyOn(JSON, 'parse')
+    const found = await read({}, within)
+    expect(found.events).toEqual([events[39], events[20], events[0]])
+    // Each event has two texts.
+    expect(parse).toHaveBeenCalledTimes(2 * OF_TENANT.length)
+  })
+
+  test('reads a summary without the events of other tenants', async () => {
+    const parse = vi.spyOn(JSON, 'parse')
+    const period = { sinceMs: T0, untilMs: T0 + 60_000 }
+    const found = await createAuditSummary(db).summarize({ limit: 20 }, period, within)
+    expect(found).toMatchObject({ allow: 3 })
+    expect(parse).toHaveBeenCalledTimes(2 * OF_TENANT.length)
   })
 })
