@@ -11,7 +11,7 @@ import { firstOf, rowsOf, type TrailDatabase } from './database.ts'
 import { mayContain } from './filter-condition.ts'
 import { eachHour, firstHour } from './hour-rows.ts'
 import { isMissing, withinQuery } from './schema.ts'
-import { joined, sql } from './statement.ts'
+import { joined, sql, text } from './statement.ts'
 
 /** At most 25,000 events: some 100 ms of a processor. */
 const MAX_BLOCKS = 100
@@ -26,6 +26,7 @@ const HOUR_MS = 3_600_000
 const COUNTED = new Set(['decision', 'reason', 'route', 'status', 'limit'])
 
 interface FoundBlock {
+  readonly first_seq: number
   readonly max_ms: number
   readonly events: Uint8Array
 }
@@ -52,12 +53,13 @@ export function createAuditSummary(db: TrailDatabase): AuditSummary {
     const isWanted = matcherOf(query, within, period, undefined)
     const inPeriod = sql`max_ms >= ${sinceMs} AND min_ms < ${untilMs}`
     const condition = joined([inPeriod, ...termsOf(query, within).map(mayContain)], ' AND ')
+    let further = text('')
     for (let read = 0; ; read += BLOCKS_PER_READ) {
       const size = Math.min(BLOCKS_PER_READ, maxBlocks - read)
       const results = await rowsOf<FoundBlock>(
         db,
-        sql`SELECT events, max_ms FROM audit_blocks WHERE ${condition}
-          ORDER BY max_ms DESC, first_seq DESC LIMIT ${Math.max(1, size)} OFFSET ${read}`,
+        sql`SELECT first_seq, max_ms, events FROM audit_blocks WHERE ${condition}${further}
+          ORDER BY max_ms DESC, first_seq DESC LIMIT ${Math.max(1, size)}`,
       )
       if (size <= 0) return Math.max(sinceMs, (results[0]?.max_ms ?? 0) + 1)
       for (const row of results)
@@ -65,7 +67,10 @@ export function createAuditSummary(db: TrailDatabase): AuditSummary {
           const event = eventOfLine(line)
           if (isWanted(event)) each(event)
         }
-      if (results.length < size) return sinceMs
+      const last = results.at(-1)
+      if (last === undefined || results.length < size) return sinceMs
+      // With OFFSET, each read would read all filters from the newest on again.
+      further = sql` AND (max_ms, first_seq) < (${last.max_ms}, ${last.first_seq})`
     }
   }
 

@@ -134,6 +134,27 @@ describe('a page', () => {
   })
 })
 
+test('a summary counts no event twice while others are stored', async () => {
+  await append(
+    Array.from({ length: 30 }, (_, index) => by(index, 'alice')),
+    1,
+  )
+  let isStored = false
+  const storing: RunStatements = async (statements) => {
+    const all = await run(statements)
+    if (isStored || all.every(({ rows }) => rows.length === 0)) return all
+    isStored = true
+    await append([by(40, 'alice')])
+    return all
+  }
+  const period = { sinceMs: T0, untilMs: T0 + 60_000 }
+  const summaries = createAuditSummary(consumerDatabase({ ...file, run: storing }))
+  expect(await summaries.summarize({ limit: 20, subject: 'alice' }, period)).toMatchObject({
+    allow: 30,
+  })
+  expect(isStored).toBe(true)
+})
+
 describe('an operator of a tenant', () => {
   const { actor } = anEvent()
   const within: TenantOfIssuers = { tenant: 'acme', issuers: [actor.issuer ?? ''] }
