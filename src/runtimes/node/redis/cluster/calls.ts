@@ -88,47 +88,69 @@ export function clusterCalls(
   }
 
   return ({ slot, prefix, isWriter }) => {
+    const sendTo = (
+      node: ClusterNode,
+      commands: readonly RedisCommand[],
+      deadline: Deadline,
+      options: SendOptions,
+    ) =>
+      isWriter ? node.write(commands, deadline, options) : node.send(commands, deadline, options)
+
+    /** Sends commands to a node. Throws when the deadline passes. */
+    function transmit(
+      node: ClusterNode,
+      commands: readonly RedisCommand[],
+      deadline: Deadline,
+      options: SendOptions,
+    ): Promise<readonly RedisReply[]> {
+      return new Promise((resolve, reject) => {
+        deadline.onExpiry = reject
+        if (commands[0] === ASKING || router.isVerified(node, slot))
+          sendTo(node, commands, deadline, options).then(resolve, reject)
+        else
+          node
+            .sendWhen(router.verified(node, slot), deadline, () =>
+              sendTo(node, commands, deadline, options),
+            )
+            .then(resolve, reject)
+      })
+    }
+
+    /** Sends commands to the node of the route, and reports to its circuit breaker what became of them. */
+    async function exchange(
+      route: Route,
+      commands: readonly RedisCommand[],
+      deadline: Deadline,
+      options: SendOptions,
+    ): Promise<readonly RedisReply[]> {
+      try {
+        const replies = await transmit(route.hop.node, commands, deadline, options)
+        noteAnswer(route.hop, deadline, replies)
+        return replies
+      } catch (cause) {
+        return toNext(cause, route, commands, deadline, options)
+      }
+    }
+
     /**
-     * Sends commands to the node of the route, and reports to its circuit breaker what became of them. A
-     * master that lost its slots during a silence was sent nothing: the new owner is sent the commands.
+     * Reports the failure of an exchange. A master that lost its slots during a silence was sent nothing:
+     * the new owner is sent the commands. Throws the cause of any other failure.
      */
-    function exchange(
+    function toNext(
+      cause: unknown,
       route: Route,
       commands: readonly RedisCommand[],
       deadline: Deadline,
       options: SendOptions,
     ): Promise<readonly RedisReply[]> {
       const { node, breaker, entry } = route.hop
-      return new Promise((resolve, reject) => {
-        deadline.onExpiry = (reason) => {
-          breaker?.failed(entry, 'timeout')
-          router.suspect()
-          reject(reason)
-        }
-        const isReady = commands[0] === ASKING || router.isVerified(node, slot)
-        const send = () =>
-          isWriter
-            ? node.write(commands, deadline, options)
-            : node.send(commands, deadline, options)
-        const sent = isReady ? send() : node.sendWhen(router.verified(node, slot), deadline, send)
-        sent.then(
-          (replies) => {
-            if (!deadline.isExpired && !replies.every(isDown)) breaker?.succeeded()
-            resolve(replies)
-          },
-          (cause) => {
-            if (deadline.isExpired) return
-            const next = cause instanceof LostSlots ? router.ownerOf(slot) : undefined
-            if (next !== undefined && next !== node && options.over?.socket === undefined) {
-              resolve(toOwner(next, route, commands, deadline, options))
-              return
-            }
-            breaker?.failed(entry, faultOf(cause))
-            router.suspect()
-            reject(cause)
-          },
-        )
-      })
+      const next = cause instanceof LostSlots ? router.ownerOf(slot) : undefined
+      const isElsewhere = next !== undefined && next !== node && !deadline.isExpired
+      if (isElsewhere && options.over?.socket === undefined)
+        return toOwner(next, route, commands, deadline, options)
+      breaker?.failed(entry, deadline.isExpired ? 'timeout' : faultOf(cause))
+      router.suspect()
+      throw cause
     }
 
     /** Throws if the circuit breaker of the owner is open. */
@@ -209,7 +231,14 @@ export function clusterCalls(
       const deadline = boundsOf(owner).deadlines.start()
       try {
         const route = { hop: first ?? hopTo(await found(deadline, entry)) }
-        let replies = await exchange(route, commands, deadline, options)
+        let replies: readonly RedisReply[]
+        // As `exchange`, without its promise: there are thousands of calls a second.
+        try {
+          replies = await transmit(route.hop.node, commands, deadline, options)
+          noteAnswer(route.hop, deadline, replies)
+        } catch (cause) {
+          replies = await toNext(cause, route, commands, deadline, options)
+        }
         if (!isBound && replies.some(isError))
           replies = await follow(route, commands, replies, deadline, options)
         deadline.end(true)
@@ -240,6 +269,14 @@ function requireKeys(commands: readonly RedisCommand[], prefix: string): void {
 /** Commands whose key is not the first argument. */
 const isStream = (name: unknown): boolean =>
   /^(?:XREAD|XREADGROUP|XGROUP|XINFO|OBJECT|MEMORY|BITOP)$/i.test(String(name))
+
+function noteAnswer(
+  { breaker }: Hop,
+  { isExpired }: Deadline,
+  replies: readonly RedisReply[],
+): void {
+  if (!isExpired && !replies.every(isDown)) breaker?.succeeded()
+}
 
 const isError = ({ error }: RedisReply): boolean => error !== undefined
 const isDown = ({ error }: RedisReply): boolean => error?.startsWith('CLUSTERDOWN ') ?? false
