@@ -3,13 +3,16 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { checkResp } from '../../../cli/doctor/resp.ts'
-import { Misconfigured } from '../../../src/errors.ts'
+import { Misconfigured, Unavailable } from '../../../src/errors.ts'
 import type { RedisConnection } from '../../../src/redis/connection.ts'
 import { replicationKeys } from '../../../src/redis/keys.ts'
 import { allLanes, tagSlot } from '../../../src/redis/lanes.ts'
+import { clusterCalls } from '../../../src/runtimes/node/redis/cluster/calls.ts'
+import { createClusterRouter } from '../../../src/runtimes/node/redis/cluster/router.ts'
 import { redis as createRedis } from '../../../src/runtimes/node/redis/index.ts'
 import { connectResp, type RespClient } from '../../../src/runtimes/node/redis/resp.ts'
 import type { RespOptions } from '../../../src/runtimes/node/redis/socket/resp-client.ts'
+import { parseRedisUrl } from '../../../src/runtimes/node/schemas/redis-url.ts'
 import { ROOT } from '../../harness/process.ts'
 import {
   type ClusterNode,
@@ -203,6 +206,33 @@ describe.skipIf(!hasRedisServer)('a cluster', () => {
     const before = [outcomes.length, failures.length]
     await expect(counted.send(ping, { over })).rejects.toMatchObject({ fault: 'unreachable' })
     expect([outcomes.length, failures.length]).toEqual(before)
+  })
+
+  test('a refund is sent while its master must prove itself, and no other call is', async () => {
+    const target = parseRedisUrl(cluster.url)
+    if (target === undefined) throw new Error('the URL is invalid')
+    const [slot, prefix] = [tagSlot('c'), redis.keys.prefix]
+    let isProven = true
+    const router = createClusterRouter({
+      ...{ target, silenceMs: 5_000, fenceMs: Number.POSITIVE_INFINITY, verifiedSlots: [slot] },
+      async verify() {
+        if (!isProven) throw new Error('the master has lost its keys')
+      },
+    })
+    try {
+      const send = clusterCalls(router, { timeoutMs: 5_000 })({ slot, prefix, isWriter: false })
+      const key = `${prefix}taken`
+      const over = {}
+      expect(await send([['INCR', key]], { over })).toEqual([{ result: 1 }])
+      isProven = false
+      const node = router.ownerOf(slot)
+      node?.disbelieve()
+      await expect(send([['GET', key]])).rejects.toBeInstanceOf(Unavailable)
+      expect(await send([['DECR', key]], { once: true, over })).toEqual([{ result: 0 }])
+      expect(node?.isBelieved()).toBe(false)
+    } finally {
+      router.close()
+    }
   })
 
   test('another number of lanes is refused at the start, and by each call', async () => {

@@ -105,7 +105,8 @@ export function clusterCalls(
     ): Promise<readonly RedisReply[]> {
       return new Promise((resolve, reject) => {
         deadline.onExpiry = reject
-        if (commands[0] === ASKING || router.isVerified(node, slot))
+        const isBound = options.over?.socket !== undefined
+        if (isBound || commands[0] === ASKING || router.isVerified(node, slot))
           sendTo(node, commands, deadline, options).then(resolve, reject)
         else
           node

@@ -37,9 +37,9 @@ export interface Fence {
   /**
    * Notes the reply to a command that was sent at `sentMs`, and returns whether it may be used. The
    * master was alive at some moment after `sentMs`. The moment of the reply says less: it may have
-   * waited in a buffer while the master was paused.
+   * waited in a buffer while the master was paused. `nowMs` is the time now, if it is known.
    */
-  heard(sentMs: number): boolean
+  heard(sentMs: number, nowMs?: number): boolean
   /** Resolves when the master has proven itself. Concurrent callers share a proof. Throws why it failed. */
   proved(): Promise<void>
   /** Returns the milliseconds since the last command that was answered. */
@@ -84,9 +84,9 @@ export function createFence({ fenceMs, prepare, ping, confirm, now, sleep }: Fen
 
   return {
     isOpen: () => isOpen,
-    heard(sentMs) {
+    heard(sentMs, nowMs = now()) {
       if (!isOpen) return false
-      if (now() - lastSentMs > fenceMs) {
+      if (nowMs - lastSentMs > fenceMs) {
         close()
         return false
       }

@@ -32,7 +32,8 @@ type Within = Pick<Deadline, 'isExpired'>
 export interface FencedServer {
   /**
    * Sends the commands of a request. Waits for the proof of a server that is not believed. Throws
-   * `SilentMaster` for replies after a silence: the commands may have run.
+   * `SilentMaster` for replies after a silence: the commands may have run. A call over the socket of an
+   * earlier one is sent at once, and its replies are used.
    */
   send(
     commands: readonly RedisCommand[],
@@ -64,6 +65,12 @@ export interface FencedServer {
   state(): ServerState
   close(): void
 }
+
+/**
+ * Whether a call goes to the server of an earlier call, or nowhere. It needs no proof: it undoes what that
+ * server did. If another one has taken its place, its data is discarded. See docs/decisions/0118.
+ */
+const isOfEarlier = (over: SendOptions['over']): boolean => over?.socket !== undefined
 
 /** Returns how often `tick` must be called. */
 export const tickMsOf = (fenceMs: number): number => fenceMs / PINGS_PER_FENCE
@@ -104,8 +111,7 @@ export function createFencedServer(options: FencedServerOptions): FencedServer {
     throw cause
   }
 
-  function countAnswer(sentMs: number): void {
-    const ms = now() - sentMs
+  function countAnswer(ms: number): void {
     let bucket = 0
     while (bucket < BUCKETS_MS.length && ms > (BUCKETS_MS[bucket] ?? 0)) bucket += 1
     durations[bucket] = (durations[bucket] ?? 0) + 1
@@ -120,13 +126,15 @@ export function createFencedServer(options: FencedServerOptions): FencedServer {
     deadline: Within,
     over: SendOptions['over'],
   ): Promise<readonly RedisReply[]> {
+    const isBound = isOfEarlier(over)
     const sentMs = now()
     return socket.send(commands, deadline, over).then((replies) => {
-      if (!fence.heard(sentMs)) {
+      const heardMs = now()
+      if (!fence.heard(sentMs, heardMs) && !isBound) {
         doubted += 1
         throw new SilentMaster()
       }
-      countAnswer(sentMs)
+      countAnswer(heardMs - sentMs)
       return replies
     }, countFailure)
   }
@@ -134,7 +142,7 @@ export function createFencedServer(options: FencedServerOptions): FencedServer {
   const through =
     (socket: RespSocket): FencedServer['send'] =>
     (commands, deadline, options) =>
-      fence.isOpen()
+      fence.isOpen() || isOfEarlier(options?.over)
         ? exchange(socket, commands, deadline, options?.over)
         : sendWhen(fence.proved(), deadline, () =>
             exchange(socket, commands, deadline, options?.over),
