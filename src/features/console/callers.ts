@@ -1,7 +1,7 @@
 /** The page of a caller: what is known of it, and its switches. */
 import { html } from 'hono/html'
 import { callerActions } from './caller-actions.ts'
-import { type CallerView, callerView } from './calls.ts'
+import { type CallerView, callerView, KINDS } from './calls.ts'
 import { eventTable } from './event-table.ts'
 import { actionForm, banEnd, revocationEnd } from './forms.ts'
 import { type ConsolePage, pathTo, table, when } from './layout.ts'
@@ -33,12 +33,7 @@ const secretInUrl: ConsolePage = {
 function callerPage(caller: CallerView | undefined, query: Query): ConsolePage {
   const { kind = 'subject', value = '' } = query
   const search = html`<form class="filter" method="get" action="${pathTo('/callers')}">
-<div><label for="kind">Kind</label><select id="kind" name="kind">${[
-    'subject',
-    'client',
-    'address',
-    'key',
-  ].map((one) =>
+<div><label for="kind">Kind</label><select id="kind" name="kind">${KINDS.map((one) =>
     one === kind
       ? html`<option value="${one}" selected>${one}</option>`
       : html`<option value="${one}">${one}</option>`,

@@ -36,7 +36,7 @@ import { policyView, policyViewOf } from './policy-view.ts'
 export const POLICY_PERMISSION = 'portcullis:policy:read'
 export const CALLER_PERMISSION = 'portcullis:callers:read'
 
-const KINDS = ['subject', 'client', 'address', 'key'] as const
+export const KINDS = ['subject', 'client', 'tenant', 'address', 'key'] as const
 export type CallerKind = (typeof KINDS)[number]
 
 const callerQuery = z.strictObject({
@@ -186,7 +186,7 @@ export function consoleCalls(parts: FeatureParts): (frame: CallFrame) => readonl
         id: 'readCaller',
         summary: 'Read what is known of a caller',
         description:
-          'The bans, revocations, overrides, API keys, sessions and newest decisions of a subject, a client, an ' +
+          'The bans, revocations, overrides, API keys, sessions and newest decisions of a subject, a client, a tenant, an ' +
           'address or an API key (its id). Each part needs the permission of its own list as well: without it, the ' +
           'part is empty. Operators with a tenant see what concerns their tenant.',
         query: callerQuery,
@@ -226,10 +226,12 @@ export function consoleCalls(parts: FeatureParts): (frame: CallFrame) => readonl
             isComplete = false
             return found
           }
-          async function keysOf(subject: string, tenant: string | undefined) {
+          async function keysOf(of: { readonly subject?: string; readonly tenant?: string }) {
+            const own = within?.tenant
+            if (own !== undefined && of.tenant !== undefined && of.tenant !== own) return []
             const found = await apiKeys.list(
               { limit: PAGE },
-              { subject, tenant, hidesOthers: tenant !== undefined },
+              { tenant: own, ...of, hidesOthers: own !== undefined },
             )
             if (found.cursor !== undefined) isComplete = false
             return found.items
@@ -248,7 +250,7 @@ export function consoleCalls(parts: FeatureParts): (frame: CallFrame) => readonl
               overrides.list,
               (each) => limitedBy(parts, each.limit) === kind && each.value === value,
             ),
-            kind === 'subject' && readsKeys ? keysOf(value, within?.tenant) : [],
+            readsKeys && (kind === 'subject' || kind === 'tenant') ? keysOf({ [kind]: value }) : [],
             kind === 'key' && readsKeys ? apiKeys.find(value) : undefined,
             kind !== 'subject' || within !== undefined
               ? undefined

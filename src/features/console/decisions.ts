@@ -161,10 +161,12 @@ function eventCard(event: AuditEvent): Markup {
     grants: event.grants,
     back: pathTo(`/decisions/${encodeURIComponent(event.requestId)}`),
   }
+  const linked = (kind: 'client' | 'tenant' | 'address', value: string) =>
+    html`<a href="${pathTo('/callers', { kind, value })}">${value}</a>`
   const optional = (
     name: string,
-    value: string | null | undefined,
-  ): (readonly [string, string])[] =>
+    value: Markup | string | null | undefined,
+  ): (readonly [string, Markup | string])[] =>
     value === null || value === undefined || value === '' ? [] : [[name, value]]
   return html`<div class="grid">${card(
     `${DECISION_WORDS[decision]}, ${status}`,
@@ -176,12 +178,9 @@ function eventCard(event: AuditEvent): Markup {
       ...optional('Origin', event.origin),
       ['Caller', callerLink(actor)],
       ...optional('Issuer', actor.issuer),
-      ...optional('Client', actor.client),
-      ...optional('Tenant', actor.tenant),
-      [
-        'Address',
-        html`<a href="${pathTo('/callers', { kind: 'address', value: event.address })}">${event.address}</a>`,
-      ],
+      ...optional('Client', actor.client && linked('client', actor.client)),
+      ...optional('Tenant', actor.tenant && linked('tenant', actor.tenant)),
+      ['Address', linked('address', event.address)],
       ...optional('Roles', grants?.roles.join(', ')),
       ...optional('Scopes', grants?.scopes.join(' ')),
       ...optional('Relation', grants?.relation),

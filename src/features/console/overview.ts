@@ -91,7 +91,7 @@ const rateOf = (perSecond: number): string => perSecond.toFixed(perSecond < 10 ?
 const stateOf = (open: number, isolates: number): Markup =>
   open === 0
     ? html`<span class="allow">works</span>`
-    : html`<span class="error">fails in ${numberOf(open)} of ${numberOf(isolates)} isolates</span>`
+    : html`<span class="error">fails in ${numberOf(open)} of ${numberOf(isolates)} instances</span>`
 
 function statusFacts(
   { isolates, requests, open, auditEvents, auditWaiting, newestEventAt }: Status,
@@ -100,8 +100,8 @@ function statusFacts(
 ): Markup {
   const behind = newestEventAt === null ? undefined : Math.max(0, nowMs - Date.parse(newestEventAt))
   return facts([
-    ['Isolates', numberOf(isolates)],
-    ['Decisions', `${numberOf(sumOf(requests))} since the first report`],
+    ['Running instances', numberOf(isolates)],
+    ['Decisions in total', numberOf(sumOf(requests))],
     ...(perSecond === undefined ? [] : [['Now', `${rateOf(perSecond)} per second`] as const]),
     ...Object.entries(open).map(
       ([name, count]) => [DEPENDENCIES[name] ?? name, stateOf(count, isolates)] as const,

@@ -94,6 +94,36 @@ test('the page of a caller shows what the permissions of the lists allow', async
   expect(text).not.toContain('100 in 60 s')
 })
 
+test('the page of a tenant has its records, and an operator of another tenant sees none of them', async () => {
+  const pageOf = (tenant: string) => `/-/console/callers?kind=tenant&value=${tenant}`
+  const back = pageOf('globex')
+  const forms = [
+    { action: 'createRevocation', kind: 'tenant', value: 'globex' },
+    { action: 'createLimitOverride', limit: 'tenants', value: 'globex', requests: '217' },
+    { action: 'createApiKey', name: 'globex-key', subject: 'robot', tenant: 'globex' },
+  ]
+  for (const form of forms) {
+    const acted = await gateway.visit(operator, '/-/console/actions', {
+      form: { ...form, back, reason: 'contract ended' },
+    })
+    expect(acted.status, acted.text).toBeLessThan(400)
+  }
+  const marks = ['contract ended', '217', 'globex-key', 'user-of-globex']
+  const { text } = await gateway.visit(operator, back)
+  for (const mark of marks) expect(text).toContain(mark)
+  expect(text).toContain('tenants: 10 in 60 s')
+  expect(text).not.toContain('user-of-acme')
+
+  const tina = await gateway.cookieOf({ subject: 'tina', roles: ['operator'], tenant: 'acme' })
+  const own = await gateway.visit(tina, pageOf('acme'))
+  expect(own.text).toContain('user-of-acme')
+  for (const path of [back, pageOf('acme')]) {
+    const seen = await gateway.visit(tina, path)
+    expect(seen.status).toBe(200)
+    for (const mark of marks) expect(seen.text).not.toContain(mark)
+  }
+})
+
 test('the page of a caller says of no plan that it has the number of the default plan', async () => {
   const { text } = await gateway.visit(operator, '/-/console/callers?kind=key&value=unknown')
   expect(text).toContain('plan: the number of its plan in 60 s')

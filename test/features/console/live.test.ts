@@ -272,6 +272,7 @@ test('the browser loads one script of the gateway, which runs no script of other
 test('the overview has the state of all gateways', async () => {
   const operator = await gateway.cookieOf({ roles: ['operator'] })
   const { text } = await gateway.visit(operator, '/-/console')
-  for (const name of ['Isolates', 'Redis', 'Issuers', 'Origins', 'Audit queue', 'Newest event'])
+  const gateways = ['Running instances', 'Decisions in total']
+  for (const name of [...gateways, 'Redis', 'Issuers', 'Origins', 'Audit queue', 'Newest event'])
     expect(text).toContain(`<dt>${name}</dt>`)
 })
