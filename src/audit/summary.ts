@@ -54,7 +54,7 @@ export const summarySchema = z.strictObject({
 
 export type Summary = z.infer<typeof summarySchema>
 
-/** Days of a period, so that a summary reads at most 744 hours, 24 at a time: a Worker may make 50 queries on the free plan. */
+/** Days of a period, so that a summary reads at most 744 hours, a week at a time: a Worker may make 50 queries on the free plan. */
 export const MAX_SUMMARY_DAYS = 31
 
 /** Port: counts events. Rejects with `Unavailable` if the store does not respond. */

@@ -57,17 +57,21 @@ export function createAuditLog(db: TrailDatabase): AuditLog {
     async query(query, tenant) {
       const selection = selectionOf(query, tenant)
       const isOneRequest = query.requestId !== undefined && query.cursor === undefined
-      const found = await withinQuery<BlockEventsFound>(
+      const search = withinQuery<BlockEventsFound>(
         () => searchBlocks(db, blockSearchOf(query, tenant)),
         { events: [] },
       )
       // A database has rows and blocks while it changes from one to the other.
-      if (isOneRequest && found.events.length > 0)
-        return { events: found.events.slice(0, query.limit) }
-      const rows = isOneRequest
-        ? await rowsOfRequest(selection, query.limit)
-        : await find(pageSelection(selection, query.limit))
-      return pageOf(rows, found, query.limit)
+      if (!isOneRequest) {
+        const [found, rows] = await Promise.all([
+          search,
+          find(pageSelection(selection, query.limit)),
+        ])
+        return pageOf(rows, found, query.limit)
+      }
+      const found = await search
+      if (found.events.length > 0) return { events: found.events.slice(0, query.limit) }
+      return pageOf(await rowsOfRequest(selection, query.limit), found, query.limit)
     },
   }
 }

@@ -19,7 +19,9 @@ const MAX_OVERLAPPING_BLOCKS = 2_000
 const MAX_FILTERS = 20_000
 /** The newest events are usually in the first block, and a second one shows that no other has newer ones. */
 const FIRST_READ = 2
-const BLOCKS_PER_READ = 10
+/** Of about 20 KB each, and at most 50 KB. */
+const MIN_PER_READ = 10
+const MAX_PER_READ = 50
 
 /** Times between which the events are, in milliseconds since the epoch. */
 export interface Period {
@@ -77,15 +79,12 @@ export async function searchBlocks(
   let last: FoundBlock | undefined
   let [eventsRead, blocksRead] = [0, 0]
   for (;;) {
-    const size = last === undefined ? FIRST_READ : BLOCKS_PER_READ
+    const size = last === undefined ? FIRST_READ : nextSize(limit, events.length, blocksRead)
     const results = await rowsOf<FoundBlock>(db, nextBlocks(extent, last, size))
     const found = [...events]
     for (const row of results) {
       eventsRead += row.last_seq - row.first_seq + 1
-      for (const line of linesWith(await textOf(db, row), needles)) {
-        const event = eventOfLine(line)
-        if (isWanted(event)) found.push(event)
-      }
+      found.push(...(await eventsIn(db, row, needles, isWanted)))
     }
     events = newestFirst(found).slice(0, limit)
     blocksRead += results.length
@@ -101,6 +100,24 @@ export async function searchBlocks(
   }
 }
 
+/** Returns the wanted events of a block. */
+export async function eventsIn(
+  db: TrailDatabase,
+  row: Pick<FoundBlock, 'events'>,
+  needles: readonly string[],
+  isWanted: (event: AuditEvent) => boolean,
+): Promise<readonly AuditEvent[]> {
+  return linesWith(await textOf(db, row), needles)
+    .map(eventOfLine)
+    .filter(isWanted)
+}
+
+/** Returns how many blocks to read next, if the further ones have as many wanted events as those before. */
+function nextSize(limit: number, found: number, blocksRead: number): number {
+  const wanted = found === 0 ? MIN_PER_READ : Math.ceil(((limit - found) / found) * blocksRead) + 1
+  return Math.min(Math.max(wanted, MIN_PER_READ), MAX_PER_READ)
+}
+
 /** The blocks that a search may read. */
 interface Extent {
   readonly condition: Sql
@@ -108,7 +125,7 @@ interface Extent {
   readonly unreadMs: number
 }
 
-const NEWEST_FIRST = text('ORDER BY max_ms DESC, first_seq DESC')
+export const NEWEST_FIRST = text('ORDER BY max_ms DESC, first_seq DESC')
 
 /** Returns the newest blocks that may contain all terms. */
 async function extentOf(
@@ -117,15 +134,13 @@ async function extentOf(
   { sinceMs, lastMs }: { readonly sinceMs: number; readonly lastMs: number },
   terms: readonly string[],
 ): Promise<Extent> {
+  const between = (ms: number): Sql =>
+    sql`max_ms >= ${ms} AND max_ms <= ${lastMs + MAX_SPAN_MS} AND min_ms <= ${lastMs}`
+  // The search reads the events of each such block, so it counts them itself.
+  if (terms.length === 0) return { condition: between(sinceMs), unreadMs: Number.NEGATIVE_INFINITY }
+
   async function beyond(...conditions: readonly Sql[]): Promise<Extent> {
-    const since = (ms: number) =>
-      joined(
-        [
-          sql`max_ms >= ${ms} AND max_ms <= ${lastMs + MAX_SPAN_MS} AND min_ms <= ${lastMs}`,
-          ...conditions,
-        ],
-        ' AND ',
-      )
+    const since = (ms: number) => joined([between(ms), ...conditions], ' AND ')
     const unread = await firstOf<{ readonly max_ms: number }>(
       db,
       sql`SELECT max_ms FROM audit_blocks WHERE ${since(sinceMs)} ${NEWEST_FIRST} LIMIT 1 OFFSET ${MAX_FILTERS}`,
@@ -147,13 +162,15 @@ async function extentOf(
 
 /** Returns the query of the next blocks of a search. */
 function nextBlocks({ condition }: Extent, last: FoundBlock | undefined, size: number): Sql {
-  const further =
-    last === undefined
-      ? text('')
-      : sql` AND (max_ms, first_seq) < (${last.max_ms}, ${last.first_seq})`
   return sql`SELECT first_seq, last_seq, max_ms, events FROM audit_blocks
-    WHERE ${condition}${further} ${NEWEST_FIRST} LIMIT ${size}`
+    WHERE ${condition}${olderThan(last)} ${NEWEST_FIRST} LIMIT ${size}`
 }
+
+/** Returns the rest of a condition, in the order of {@link NEWEST_FIRST}. */
+export const olderThan = (last: Pick<FoundBlock, 'max_ms' | 'first_seq'> | undefined): Sql =>
+  last === undefined
+    ? text('')
+    : sql` AND (max_ms, first_seq) < (${last.max_ms}, ${last.first_seq})`
 
 const newestFirst = (events: readonly AuditEvent[]): readonly AuditEvent[] =>
   events

@@ -9,9 +9,11 @@ interface HourRow {
   readonly counts: string
 }
 
-/** Of up to 50 KB each. An isolate has 128 MB. */
-const HOURS_PER_READ = 24
-const FIRST = sql`SELECT hour, first_seq FROM audit_counts ORDER BY hour LIMIT 1`
+/** A week begins and ends in an hour. Of about 17 KB each, and at most 50 KB. An isolate has 128 MB. */
+const HOURS_PER_READ = 7 * 24 + 1
+const FIRST = sql`SELECT hour, (SELECT count(*) FROM (SELECT 1 FROM audit_blocks
+    WHERE audit_blocks.first_seq < audit_counts.first_seq LIMIT 1) AS before) AS older
+  FROM audit_counts ORDER BY hour LIMIT 1`
 
 /** Returns the query of the hours of events. */
 export function findHours({ dialect }: ConsumerDatabase, events: readonly AuditEvent[]): Sql {
@@ -51,7 +53,7 @@ export function keepHours(
 
 /**
  * Calls `each` with the hours from `first` to `last`, in their order. Undefined: the counts have another form. Has only a
- * day of them in memory.
+ * week of them in memory.
  */
 export async function eachHour(
   db: TrailDatabase,
@@ -75,8 +77,8 @@ const hourBefore = (hour: string): string => hourOf(new Date(hourMs(hour) - 1).t
 
 export interface FirstHour {
   readonly hour: string
-  /** The number of the first event that was counted. */
-  readonly first_seq: number
+  /** 1 if a block has events of before, which are not counted. 0: none. */
+  readonly older: number
 }
 
 /** Returns the first hour that is counted. */

@@ -1,34 +1,31 @@
 /** Summarizes decisions: from the counts of hours, or from the newest blocks if these do not have what a query asks for. */
-import { eventOfLine } from '../blocks/line.ts'
 import type { AuditEvent } from '../event.ts'
 import { DECISIONS } from '../event-schema.ts'
 import { DURATION_BOUNDS_MS, eachPair, type HourCounts, hourMs, hourOf } from '../hour-counts.ts'
 import type { AuditQuery, TenantOfIssuers } from '../log.ts'
 import { type AuditSummary, type Counter, createCounter, type Summary } from '../summary.ts'
-import { linesWith, textOf } from './block-rows.ts'
-import { matcherOf, needlesOf, termsOf } from './block-search.ts'
-import { firstOf, rowsOf, type TrailDatabase } from './database.ts'
+import type { BlockRow } from './block-rows.ts'
+import { eventsIn, matcherOf, NEWEST_FIRST, needlesOf, olderThan, termsOf } from './block-search.ts'
+import { rowsOf, type TrailDatabase } from './database.ts'
 import { mayContain } from './filter-condition.ts'
 import { eachHour, firstHour } from './hour-rows.ts'
 import { isMissing, withinQuery } from './schema.ts'
-import { joined, sql, text } from './statement.ts'
+import { joined, sql } from './statement.ts'
 
 /** At most 25,000 events: some 100 ms of a processor. */
 const MAX_BLOCKS = 100
 /** For the callers beside the counts of hours: at most 2,500 events. */
 const SAMPLED_BLOCKS = 10
-/** Of about 50 KB each. */
-const BLOCKS_PER_READ = 20
+/** Of about 20 KB each, and at most 50 KB. */
+const BLOCKS_PER_READ = 50
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
 
 /** Filters that the counts of hours have. */
 const COUNTED = new Set(['decision', 'reason', 'route', 'status', 'limit'])
 
-interface FoundBlock {
-  readonly first_seq: number
+interface FoundBlock extends Pick<BlockRow, 'first_seq' | 'events'> {
   readonly max_ms: number
-  readonly events: Uint8Array
 }
 
 interface Period {
@@ -53,24 +50,21 @@ export function createAuditSummary(db: TrailDatabase): AuditSummary {
     const isWanted = matcherOf(query, within, period, undefined)
     const inPeriod = sql`max_ms >= ${sinceMs} AND min_ms < ${untilMs}`
     const condition = joined([inPeriod, ...termsOf(query, within).map(mayContain)], ' AND ')
-    let further = text('')
-    for (let read = 0; ; read += BLOCKS_PER_READ) {
-      const size = Math.min(BLOCKS_PER_READ, maxBlocks - read)
-      const results = await rowsOf<FoundBlock>(
+    let last: FoundBlock | undefined
+    for (let left = maxBlocks; ; left -= BLOCKS_PER_READ) {
+      const size = Math.min(BLOCKS_PER_READ, left)
+      // A further block shows since when those before have all events.
+      const results: readonly FoundBlock[] = await rowsOf<FoundBlock>(
         db,
-        sql`SELECT first_seq, max_ms, events FROM audit_blocks WHERE ${condition}${further}
-          ORDER BY max_ms DESC, first_seq DESC LIMIT ${Math.max(1, size)}`,
+        sql`SELECT first_seq, max_ms, events FROM audit_blocks WHERE ${condition}${olderThan(last)}
+          ${NEWEST_FIRST} LIMIT ${size + 1}`,
       )
-      if (size <= 0) return Math.max(sinceMs, (results[0]?.max_ms ?? 0) + 1)
-      for (const row of results)
-        for (const line of linesWith(await textOf(db, row), needles)) {
-          const event = eventOfLine(line)
-          if (isWanted(event)) each(event)
-        }
-      const last = results.at(-1)
-      if (last === undefined || results.length < size) return sinceMs
-      // With OFFSET, each read would read all filters from the newest on again.
-      further = sql` AND (max_ms, first_seq) < (${last.max_ms}, ${last.first_seq})`
+      for (const row of results.slice(0, size))
+        for (const event of await eventsIn(db, row, needles, isWanted)) each(event)
+      last = results[size - 1]
+      const next = results[size]
+      if (next === undefined) return sinceMs
+      if (size === left) return Math.max(sinceMs, next.max_ms + 1)
     }
   }
 
@@ -96,20 +90,20 @@ export function createAuditSummary(db: TrailDatabase): AuditSummary {
     const names = [period.sinceMs, period.untilMs - 1].map((ms) =>
       hourOf(new Date(ms).toISOString()),
     )
-    await eachHour(db, names[0] ?? '', names[1] ?? '', (hour, counts) => {
-      if (counts === undefined) {
-        // Without this hour, only the counts after it are complete.
-        counter = newCounter()
-        period.sinceMs = Math.min(hourMs(hour) + HOUR_MS, period.untilMs)
-      } else addHour(counter, hour, counts, query, period)
-    })
-    const callersSinceMs = await eachNewest(
-      [query, undefined],
-      period,
-      SAMPLED_BLOCKS,
-      counter.addCaller,
-    )
-    return counter.result(period.sinceMs, callersSinceMs)
+    const callers: AuditEvent[] = []
+    const [sampledSinceMs] = await Promise.all([
+      eachNewest([query, undefined], period, SAMPLED_BLOCKS, (event) => void callers.push(event)),
+      eachHour(db, names[0] ?? '', names[1] ?? '', (hour, counts) => {
+        if (counts === undefined) {
+          // Without this hour, only the counts after it are complete.
+          counter = newCounter()
+          period.sinceMs = Math.min(hourMs(hour) + HOUR_MS, period.untilMs)
+        } else addHour(counter, hour, counts, query, period)
+      }),
+    ])
+    for (const event of callers)
+      if (Date.parse(event.time) >= period.sinceMs) counter.addCaller(event)
+    return counter.result(period.sinceMs, Math.max(period.sinceMs, sampledSinceMs))
   }
 
   /** Returns since when the hours count every event. Undefined: no hour is counted. */
@@ -120,10 +114,7 @@ export function createAuditSummary(db: TrailDatabase): AuditSummary {
       throw error
     })
     if (first === undefined) return undefined
-    const older = sql`SELECT first_seq FROM audit_blocks WHERE first_seq < ${first.first_seq} LIMIT 1`
-    return (await firstOf(db, older)) === undefined
-      ? Number.NEGATIVE_INFINITY
-      : hourMs(first.hour) + HOUR_MS
+    return first.older > 0 ? hourMs(first.hour) + HOUR_MS : Number.NEGATIVE_INFINITY
   }
 
   async function summarize(

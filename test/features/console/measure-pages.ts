@@ -1,8 +1,9 @@
 /**
  * Measures pages of the console over HTTP, over many events: `node test/features/console/measure-pages.ts [events]
- * [SQLite|PostgreSQL|D1]`. The gateway of D1 is a Worker in workerd; the others are servers on Node.
+ * [SQLite|PostgreSQL|D1] [folder]`. The gateway of D1 is a Worker in workerd; the others are servers on Node. A folder keeps
+ * the events of D1 for the next run, which then measures at once.
  */
-import { globSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, globSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -25,6 +26,7 @@ import { DATABASE_PATH, policyWith, ROWS_READ } from './policy.ts'
 
 const EVENTS = Number(process.argv[2] ?? 1_000_000)
 const KINDS = ['SQLite', 'PostgreSQL', 'D1'].filter((kind) => kind === (process.argv[3] ?? kind))
+const KEPT = process.argv[4]
 const BATCH = 1_000
 const RUNS = 15
 const WEEK_MS = 7 * 86_400_000
@@ -82,15 +84,17 @@ function copy(from: string, to: string): void {
   database.close()
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'portcullis-pages-'))
+const folder = KEPT ?? mkdtempSync(join(tmpdir(), 'portcullis-pages-'))
+mkdirSync(folder, { recursive: true })
 for (const kind of KINDS) {
   const postgres = kind === 'PostgreSQL' ? await startPostgres() : undefined
   const file = join(folder, `${kind}.db`)
   const address = (await postgres?.database('pages')) ?? `sqlite:${file}`
-  await fill(address)
   const isWorker = kind === 'D1'
   const d1 = join(folder, 'd1')
-  if (isWorker) {
+  const isFilled = isWorker && existsSync(d1)
+  if (!isFilled) await fill(address)
+  if (isWorker && !isFilled) {
     // Creates the file, with a name that D1 derives from the binding.
     const port = await freePort()
     const parts = { entry: ENTRY, vars: {}, port, d1: 'AUDIT_DB', folder: d1 }
@@ -172,4 +176,4 @@ for (const kind of KINDS) {
     await postgres?.close()
   }
 }
-rmSync(folder, { recursive: true, force: true })
+if (KEPT === undefined) rmSync(folder, { recursive: true, force: true })
