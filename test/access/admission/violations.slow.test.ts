@@ -1,5 +1,5 @@
 /** Automatic bans of callers who are refused too often, by the whole gateway over a real Redis. */
-import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import * as z from 'zod'
 import { MIN_CHECKS_AT_ONCE } from '../../../src/access/abuse/authentication-failures.ts'
 import {
@@ -418,6 +418,7 @@ describe('automatic bans', () => {
       return `${head}.${Buffer.from(text).toString('base64url')}.${signature}`
     }
     const verify = vi.spyOn(crypto.subtle, 'verify')
+    onTestFinished(() => verify.mockRestore())
     const before = await originCalls()
     const calls = redis.calls()
     const statuses: number[] = []
@@ -435,7 +436,6 @@ describe('automatic bans', () => {
       for (const response of await Promise.all(batch)) statuses.push(response.status)
     }
     const checks = verify.mock.calls.length - goodRequests
-    verify.mockRestore()
     expect(statuses).toHaveLength(10_000)
     // 429 after twenty failures, while the isolate has not cached the ban yet.
     expect(statuses.filter((status) => ![401, 403, 429].includes(status))).toEqual([])

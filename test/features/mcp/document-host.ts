@@ -7,13 +7,14 @@ import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { writeAuthority, writeCertificate } from '../../harness/certificate.ts'
 
-/** Serves what `document` returns for its URL. This process trusts the certificate from now on. */
+/** Serves what `document` returns for its URL. This process trusts the certificate until `close`. */
 export async function hostDocument(document: (url: string) => object) {
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-document-'))
   writeAuthority(folder)
   writeCertificate(folder, 'host')
   const read = (name: string) => readFileSync(join(folder, name), 'utf8')
-  setDefaultCACertificates([...getCACertificates(), read('ca.pem')])
+  const trusted = getCACertificates('default')
+  setDefaultCACertificates([...trusted, read('ca.pem')])
   let url = ''
   const server = createServer({ key: read('host.key'), cert: read('host.pem') }, (_, response) =>
     response.setHeader('Content-Type', 'application/json').end(JSON.stringify(document(url))),
@@ -24,6 +25,7 @@ export async function hostDocument(document: (url: string) => object) {
   return {
     url,
     async close() {
+      setDefaultCACertificates(trusted)
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
     },

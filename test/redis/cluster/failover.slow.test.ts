@@ -1,6 +1,6 @@
 /** Failures of masters of a real cluster: what is admitted, what is refused, and what comes back. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { createAdmission } from '../../../src/access/admission/admission.ts'
 import { createRedisAdmissionStore } from '../../../src/access/admission/redis/store.ts'
 import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
@@ -95,6 +95,7 @@ describe.skipIf(!hasRedisServer)('a master of a cluster', () => {
     expect(await judged(believing)).toMatchObject({ admitted: CALLERS })
 
     master.pause()
+    onTestFinished(() => master.resume())
     // The old master reads this socket first when it wakes up, because it was the first one with data.
     const waiting = laneAt(believing, lanes[0] ?? 0).send([['PING']])
     await cluster.settled(cluster.nodes.filter((node) => node !== master))

@@ -2,7 +2,16 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  describe,
+  expect,
+  type MockInstance,
+  test,
+  vi,
+} from 'vitest'
 import { checkResp } from '../../../cli/doctor/resp.ts'
 import { createAuditQueue } from '../../../src/audit/queue/audit-queue.ts'
 import { Misconfigured } from '../../../src/errors.ts'
@@ -33,8 +42,9 @@ const TIMEOUT_MS = 1_000
 describe.skipIf(!hasRedisServer)('a cluster', () => {
   let cluster: TestCluster
   const clients: RespClient[] = []
-  const log = vi.spyOn(console, 'error').mockImplementation(() => {})
+  let log: MockInstance<typeof console.error>
   beforeAll(async () => {
+    log = vi.spyOn(console, 'error').mockImplementation(() => {})
     cluster = await startRedisCluster()
     expect(await client().check()).toEqual([])
   })

@@ -1,6 +1,6 @@
 /** Masters of a real cluster that are empty, as after a restart without persistence. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, type MockInstance, test, vi } from 'vitest'
 import type { Principal } from '../../../src/access/principal.ts'
 import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
 import { Unavailable } from '../../../src/errors.ts'
@@ -35,8 +35,9 @@ async function lose({ direct }: ClusterNode): Promise<void> {
 describe.skipIf(!hasRedisServer)('a master that has lost its keys', () => {
   let cluster: TestCluster
   const clients: RespClient[] = []
-  const warnings = vi.spyOn(console, 'error').mockImplementation(() => {})
+  let warnings: MockInstance<typeof console.error>
   beforeAll(async () => {
+    warnings = vi.spyOn(console, 'error').mockImplementation(() => {})
     cluster = await startRedisCluster()
   })
   afterAll(async () => {

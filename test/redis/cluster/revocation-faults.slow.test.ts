@@ -1,5 +1,5 @@
 /** Revocations on a real cluster whose masters are paused and killed. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { Principal } from '../../../src/access/principal.ts'
 import { createRevocationLog } from '../../../src/access/revocation/redis/revocation-log.ts'
 import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
@@ -63,6 +63,7 @@ describe.skipIf(!hasRedisServer)('on a cluster', () => {
     expect((await outcomes(members, redis)).admitted).toBeGreaterThan(0)
     const [paused] = cluster.masters
     paused?.pause()
+    onTestFinished(() => paused?.resume())
     const order = { kind: 'tenant', value: 'acme', ttlSeconds: 600 } as const
     const by = { issuer: IDP, issuers: [IDP], createdBy: 'olga' }
     const error = await createRevocationLog(redis, now)
@@ -115,6 +116,7 @@ describe.skipIf(!hasRedisServer)('on a cluster', () => {
     const replica = cluster.nodes.find(({ port }) => String(port) === ports[0])
     if (replica === undefined) throw new Error('the master has no replica')
     replica.pause()
+    onTestFinished(() => replica.resume())
     const chunk = 'x'.repeat(1_000_000)
     for (let n = 0; n < LAG_BYTES / chunk.length; n += 1)
       await master?.direct.set(`{${tags[0]}}:lag:${n % 4}`, chunk)

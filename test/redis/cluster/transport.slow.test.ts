@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { allLanes } from '../../../src/redis/lanes.ts'
 import { connectResp, type RespClient } from '../../../src/runtimes/node/redis/resp.ts'
 import { writeAuthority, writeCertificate } from '../../harness/certificate.ts'
@@ -28,6 +28,8 @@ async function repliesOf(client: RespClient) {
   )
 }
 const ALL_SERVED = Array.from({ length: LANES + 1 }, () => 'OK')
+
+afterEach(() => void vi.restoreAllMocks())
 
 describe.skipIf(!hasRedisServer)('a cluster over TLS', () => {
   const folder = mkdtempSync(join(tmpdir(), 'cluster-tls-'))
@@ -54,13 +56,12 @@ describe.skipIf(!hasRedisServer)('a cluster over TLS', () => {
   }
 
   test('of an authority that is not trusted serves nothing, and the start says so', async () => {
-    const log = vi.spyOn(console, 'error').mockImplementation(() => {})
+    vi.spyOn(console, 'error').mockImplementation(() => {})
     const tested = client('localhost')
     expect(await tested.check()).toEqual([
       expect.stringMatching(/^REDIS_URL: the certificate of a node is not accepted \([A-Z_]+\)/),
     ])
     expect(new Set(await repliesOf(tested))).toEqual(new Set(['unreachable']))
-    log.mockRestore()
   })
 
   test('whose certificate has the name of the URL serves all lanes, although nodes report addresses', async () => {
@@ -75,13 +76,12 @@ describe.skipIf(!hasRedisServer)('a cluster over TLS', () => {
   })
 
   test('whose certificate does not have the address of the URL serves nothing', async () => {
-    const log = vi.spyOn(console, 'error').mockImplementation(() => {})
+    vi.spyOn(console, 'error').mockImplementation(() => {})
     const tested = client('127.0.0.1')
     expect(await tested.check()).toEqual([
       expect.stringContaining('is not accepted (ERR_TLS_CERT_ALTNAME_INVALID)'),
     ])
     expect(new Set(await repliesOf(tested))).toEqual(new Set(['unreachable']))
-    log.mockRestore()
   })
 })
 
