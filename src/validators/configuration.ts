@@ -10,7 +10,7 @@ import { inEnglish } from './english.ts'
  * below `at`. The message never contains values, because some of them are secrets.
  */
 export function parseConfiguration<Schema extends z.core.$ZodType>(
-  what: 'The policy' | 'The environment' | 'The options of portcullis()',
+  what: 'The policy' | 'The environment' | 'The options of portcullis()' | 'The options of redis()',
   schema: Schema,
   value: unknown,
   at: Mistake['path'] = [],

@@ -1,4 +1,5 @@
 /** Any Redis for apps on Node: `import { redis } from 'portcullis/redis'`. */
+import * as z from 'zod/mini'
 import { createLaneAdmissionStore } from '../../../access/admission/redis/lane-store.ts'
 import { Misconfigured } from '../../../errors.ts'
 import {
@@ -8,7 +9,14 @@ import {
 } from '../../../redis/bounded-calls.ts'
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { createKeys, DEFAULT_KEY_PREFIX } from '../../../redis/keys.ts'
-import { MAX_FENCE_MS, MIN_FENCE_MS } from '../schemas/redis-environment.ts'
+import { parseConfiguration } from '../../../validators/configuration.ts'
+import { wholeNumber } from '../../../validators/schema-parts.ts'
+import {
+  MAX_TIMEOUT_MS,
+  MIN_TIMEOUT_MS,
+  keyPrefix as prefixOfKeys,
+} from '../../../validators/variables.ts'
+import { MAX_FENCE_MS, MAX_REPLICAS, MIN_FENCE_MS } from '../schemas/redis-environment.ts'
 import { findUrlMistake } from '../schemas/redis-url.ts'
 import { inexactLimits } from './exact-limits.ts'
 import { type ExistingClient, sendThrough } from './existing-client.ts'
@@ -17,17 +25,26 @@ import { connectResp } from './resp.ts'
 export type { ExistingClient }
 
 export interface RedisSettings {
-  /** The beginning of the names of all keys, such as `pc-staging:`. Default: `DEFAULT_KEY_PREFIX`. */
+  /** `REDIS_PREFIX`: the beginning of the names of all keys, such as `pc-staging:`. Default: `DEFAULT_KEY_PREFIX`. */
   readonly keyPrefix?: string
-  /** Deadline of a call in milliseconds, its retry included. Default 250. */
+  /** `REDIS_TIMEOUT_MS`: the deadline of a call, its retry included. Default 250, from 10 to 5,000. */
   readonly timeoutMs?: number
   /** `REDIS_FENCE_MS`: the longest silence of a master with Sentinels or in a cluster. Default 800, from 400 to 60,000. */
   readonly fenceMs?: number
-  /** `REDIS_REPLICAS_ACKED`: so many replicas must have a revocation. Default: 1 on a cluster, else 0. */
+  /** `REDIS_REPLICAS_ACKED`: so many replicas must have a revocation. Default: 1 on a cluster, else 0. At most 5. */
   readonly replicasAcked?: number
   /** `REDIS_EVICTION=accepted`: a cluster may evict keys, revocations too. Default false: it is not used. */
   readonly acceptsEviction?: boolean
 }
+
+/** Without it, a text or NaN would be no deadline, or no replica. */
+const settingsSchema = z.strictObject({
+  keyPrefix: z.optional(prefixOfKeys),
+  timeoutMs: z.optional(wholeNumber(MIN_TIMEOUT_MS, MAX_TIMEOUT_MS)),
+  fenceMs: z.optional(wholeNumber(MIN_FENCE_MS, MAX_FENCE_MS)),
+  replicasAcked: z.optional(wholeNumber(0, MAX_REPLICAS)),
+  acceptsEviction: z.optional(z.boolean()),
+})
 
 /** A Redis for the option `redis` of `portcullis()`. Each guard has its own circuit breaker and deadline. */
 export interface AppRedis extends RedisConnection {
@@ -47,7 +64,7 @@ export interface AppRedis extends RedisConnection {
  * circuit breaker refuses calls while Redis is down: the guard answers 503.
  *
  * Also takes a client of ioredis or node-redis, if it sends each command at most once and at once. Throws
- * `Misconfigured` for an invalid URL, and for a client with a key prefix, reads from replicas, an offline queue,
+ * `Misconfigured` for an invalid URL or setting, and for a client with a key prefix, reads from replicas, an offline queue,
  * automatic resend, RESP3, or a cluster: each would miss revocations or count a request twice. Does NOT check the
  * server behind such a client.
  *
@@ -57,13 +74,11 @@ export interface AppRedis extends RedisConnection {
  * ```
  */
 export function redis(server: string | ExistingClient, settings: RedisSettings = {}): AppRedis {
+  parseConfiguration('The options of redis()', settingsSchema, settings)
   const { keyPrefix = DEFAULT_KEY_PREFIX, timeoutMs = DEFAULT_REDIS_TIMEOUT_MS } = settings
   if (typeof server === 'string') {
     const mistake = findUrlMistake(server)
     if (mistake !== undefined) throw misconfigured(mistake)
-    const { fenceMs } = settings
-    if (fenceMs !== undefined && !(fenceMs >= MIN_FENCE_MS && fenceMs <= MAX_FENCE_MS))
-      throw misconfigured(`fenceMs must be from ${MIN_FENCE_MS} to ${MAX_FENCE_MS}`)
     const { connect, close } = connectResp({
       ...settings,
       ...{ url: server, keyPrefix, timeoutMs, completesFacts: true },

@@ -5,7 +5,7 @@ import { converted } from '../../../validators/schema-parts.ts'
 /** A fence must be longer than its own proof, and shorter than any failover. */
 export const MIN_FENCE_MS = 400
 export const MAX_FENCE_MS = 60_000
-const MAX_REPLICAS = 5
+export const MAX_REPLICAS = 5
 
 const wholeNumber = (min: number, max: number) =>
   converted(
