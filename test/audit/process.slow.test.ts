@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
+import { connectedStatus } from '../harness/connected.ts'
 import { directTo, hasRedisServer, startRealServer } from '../harness/resp-server.ts'
 import { type Gateways, prepareGateways } from './gateways.ts'
 import { storedEvents } from './stored.ts'
@@ -95,7 +96,7 @@ test.skipIf(!hasRedisServer)(
     const second = await startRealServer(options, first.port)
     onTestFinished(() => second.close())
     await expect.poll(() => gateways.missing(ids), PATIENCE).toBe(0)
-    await expect.poll(() => gateways.status(gateway.url), PATIENCE).toBe(200)
+    expect(await connectedStatus(() => gateways.status(gateway.url))).toBe(200)
     const later = await gateways.request(gateway.url)
     await expect.poll(() => gateways.missing([later]), PATIENCE).toBe(0)
     expect(await gateways.verdict()).toMatchObject({ ok: true })

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
 import { startWorld, type World } from '../access/relations/pipeline/gateway.ts'
+import { connectedStatus } from '../harness/connected.ts'
 
 /** Longer than the default deadline. */
 const FAR_MS = 400
@@ -26,8 +27,7 @@ test.each([
     env: { UPSTASH_REDIS_REST_URL: proxy.url, REDIS_TIMEOUT_MS: '250', ...env },
   })
   const token = await world.token('anne')
-  // On a slow machine the first call may exceed the short deadline.
-  await expect.poll(() => isolate.statusOf('/plain', token)).toBe(200)
+  expect(await connectedStatus(() => isolate.statusOf('/plain', token))).toBe(200)
   await proxy.set({ kind: 'latency', ms: FAR_MS })
   const response = await isolate.send('/plain', token)
   await proxy.set({ kind: 'none' })

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
+import { connectedStatus } from '../../harness/connected.ts'
 import {
   directTo,
   hasRedisServer,
@@ -44,8 +45,9 @@ function spooled(): readonly string[] {
   }
 }
 
-/** Sends requests until one is admitted: a stall of the machine may exceed the short deadline of Redis. */
-const admitted = (url: string) => expect.poll(() => gateways.status(url)).toBe(200)
+/** Sends requests until one has found Redis, which must admit it. */
+const admitted = async (url: string) =>
+  expect(await connectedStatus(() => gateways.status(url))).toBe(200)
 
 const refused = async (url: string, count: number) => {
   const ids: string[] = []

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type FaultProxy, startFaultProxy } from '../../../../dev/fault-proxy/proxy.ts'
 import { tokenIdHash } from '../../../../src/access/token-id.ts'
+import { connectedStatus } from '../../../harness/connected.ts'
 import { startHttpServer, type TestServer } from '../../../harness/http-server.ts'
 import { ISSUER } from '../../../harness/issuer.ts'
 import { lanesOfRun, namesInLanes } from '../../../harness/lanes.ts'
@@ -59,9 +60,10 @@ async function setUp(url: string, watch = false, timeoutMs = 5_000) {
   await world.write(null, 'order:1#viewer@user:anne')
   const [anne, bob] = [await world.token('anne'), await world.token('bob')]
   const path = watch ? '/watched/1' : '/orders/1'
-  // A stall of the machine may exceed a short deadline.
-  await expect.poll(() => isolate.statusOf(path, anne)).toBe(200)
-  await expect.poll(() => isolate.statusOf(path, bob)).toBe(watch ? 200 : 403)
+  expect(await connectedStatus(() => isolate.statusOf(path, anne))).toBe(200)
+  world.reached.length = 0
+  expect(await connectedStatus(() => isolate.statusOf(path, bob))).toBe(watch ? 200 : 403)
+  expect(world.reached).toEqual(watch ? [`GET ${path}`] : [])
   world.reached.length = 0
   return { isolate, anne, bob, path }
 }

@@ -1,0 +1,19 @@
+/** Waits until a gateway has connected to its dependencies. */
+import { setTimeout as sleep } from 'node:timers/promises'
+
+const UNAVAILABLE = 503
+const PATIENCE_MS = 60_000
+const PAUSE_MS = 50
+
+/**
+ * Sends a request until its status is not 503, and returns that status; 503 after a minute. With a short deadline, a
+ * stall of the machine is an outage. No other answer is repeated, so that a wrong one fails the test.
+ */
+export async function connectedStatus(send: () => Promise<number>): Promise<number> {
+  const untilMs = Date.now() + PATIENCE_MS
+  for (;;) {
+    const status = await send()
+    if (status !== UNAVAILABLE || Date.now() >= untilMs) return status
+    await sleep(PAUSE_MS)
+  }
+}
