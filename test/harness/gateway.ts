@@ -50,6 +50,8 @@ export interface GatewayOptions {
   readonly signs?: boolean
   /** The protocol of servers to Redis, or the embedded Redis. Default: REST. */
   readonly redis?: 'rest' | 'resp' | 'embedded'
+  /** Gets the commands of each call over REST, as JSON. */
+  readonly onRedisCall?: (commands: string) => void
   /** Variables that replace those of the test. */
   readonly variables?: Variables
   /** Lanes of isolates; 0: one server. Default: those of the run. */
@@ -99,7 +101,8 @@ const emptyList: RequestListener = (request, response) => {
 /** Starts everything, with an empty Redis. */
 export async function startGateway(options: GatewayOptions = {}) {
   const { runtime = 'isolate', policy, redis: protocol = 'rest' } = options
-  const redis = await startTestRedis(protocol === 'embedded' ? protocol : 'auto')
+  const kind = protocol === 'embedded' ? protocol : 'auto'
+  const redis = await startTestRedis(kind, options.onRedisCall)
   await redis.direct.flushall()
   const requests: IncomingMessage[] = []
   const answer = options.origin ?? emptyList

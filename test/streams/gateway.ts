@@ -31,8 +31,14 @@ export type StreamGateway = Awaited<ReturnType<typeof startStreamGateway>>
 
 export async function startStreamGateway(runtime: StreamRuntimeName, maxStalenessMs = 0) {
   const origin = await startStreamOrigin()
+  /** Calls to Redis by what the names of their keys end with. */
+  const calls = new Map<string, number>()
   const gateway = await startGateway({
     runtime,
+    onRedisCall(commands) {
+      for (const [part, count] of calls)
+        if (commands.includes(`:${part}"`)) calls.set(part, count + 1)
+    },
     policy: streamPolicy(maxStalenessMs),
     entry: join(import.meta.dirname, 'worker.ts'),
     publicUrl: 'own',
@@ -61,6 +67,12 @@ export async function startStreamGateway(runtime: StreamRuntimeName, maxStalenes
     revocations: createRevocations(rest, Date.now),
     apiKeys: createApiKeys({ redis: rest, publicUrl: url, now: Date.now }),
     token: (claims: object = {}) => gateway.token({ claims: { ...claims } }),
+
+    /** Returns a function that returns how many calls to Redis had a key whose name ends with `part`, since now. */
+    callsAbout(part: string): () => number {
+      calls.set(part, 0)
+      return () => calls.get(part) ?? 0
+    },
 
     /** Sends a request and returns when its response has begun. */
     async open(
