@@ -8,7 +8,9 @@ import {
   isAuthorization,
   type TokenSource,
 } from '../../validators/token-source.ts'
-import { type JsonSchema, jsonSchemaOf } from './json-schema.ts'
+
+/** A JSON Schema (draft 2020-12). */
+export type JsonSchema = Readonly<Record<string, unknown>>
 
 export interface DocumentedResponse {
   readonly description: string
@@ -152,8 +154,8 @@ export function openApiDocument(
     paths,
     components: {
       schemas: {
-        Problem: jsonSchemaOf(problemSchema(), 'output'),
-        ...(hasClients && { OAuthError: jsonSchemaOf(oauthErrorSchema(), 'output') }),
+        Problem: schemaOf(problemSchema(), 'output'),
+        ...(hasClients && { OAuthError: schemaOf(oauthErrorSchema(), 'output') }),
       },
       responses: Object.fromEntries([
         ...problemResponses('Problem', 'application/problem+json', operations, problems),
@@ -182,7 +184,7 @@ function documented(operation: Operation, operators: readonly string[]) {
         required: body.optional !== true,
         content: {
           [body.mediaType ?? JSON_TYPE]: {
-            schema: jsonSchemaOf(body.schema, 'input'),
+            schema: schemaOf(body.schema, 'input'),
             example: body.example,
           },
         },
@@ -211,7 +213,7 @@ function describeResponse({
   mediaType = JSON_TYPE,
 }: OperationResponse): DocumentedResponse {
   if (schema === undefined) return { description }
-  return { description, content: { [mediaType]: { schema: jsonSchemaOf(schema(), 'output') } } }
+  return { description, content: { [mediaType]: { schema: schemaOf(schema(), 'output') } } }
 }
 
 /** The component that describes the body of an operation's refusals. */
@@ -256,7 +258,7 @@ function* problemResponses(
 
 function* describeParameters(schema: z.core.$ZodObject | undefined, where: 'path' | 'query') {
   if (schema === undefined) return
-  const { properties = {}, required = [] } = jsonSchemaOf(schema, 'input') as {
+  const { properties = {}, required = [] } = schemaOf(schema, 'input') as {
     properties?: Record<string, JsonSchema>
     required?: readonly string[]
   }
@@ -269,4 +271,10 @@ function* describeParameters(schema: z.core.$ZodObject | undefined, where: 'path
       schema: rest,
     }
   }
+}
+
+/** Returns the JSON Schema of the input (before defaults and transformations) or of the output. */
+function schemaOf(schema: z.core.$ZodType, io: 'input' | 'output'): JsonSchema {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
+  return rest
 }
