@@ -41,7 +41,7 @@ export type CallerKind = (typeof KINDS)[number]
 
 const callerQuery = z.strictObject({
   kind: z.enum(KINDS),
-  value: name(255),
+  value: name(256),
 })
 
 const record = {
@@ -195,10 +195,6 @@ export function consoleCalls(parts: FeatureParts): (frame: CallFrame) => readonl
         async handle({ query: { kind, value: named }, scope }) {
           const value = kind === 'address' ? groupOf(named) : named
           const within = withinOf(scope)
-          const filter = listedFor(scope, (each: Listed) => ({
-            tenant: each.tenant,
-            issuers: each.issuers ?? [],
-          }))
           const isOf = (of: string | undefined) => of === kind
           const isPermitted = (permission: OperatorCall) =>
             frame.authorizer(scope.operator, permissionOf(permission))
@@ -207,7 +203,12 @@ export function consoleCalls(parts: FeatureParts): (frame: CallFrame) => readonl
             permission: OperatorCall,
             list: (page: PageQuery, filter?: ListFilter<Item>) => Promise<Page<Item>>,
             isWanted: (item: Item) => boolean,
+            tenantOf = ({ tenant }: Item) => tenant,
           ): Promise<readonly Item[]> {
+            const filter = listedFor(scope, (each: Item) => ({
+              tenant: tenantOf(each),
+              issuers: each.issuers ?? [],
+            }))
             if (!isPermitted(permission)) {
               isComplete = false
               return []
@@ -244,6 +245,8 @@ export function consoleCalls(parts: FeatureParts): (frame: CallFrame) => readonl
               'revocations:list',
               revocations.list,
               (each) => revokes(each.kind, kind) && each.value === value,
+              // Also if the platform has ordered it.
+              (each) => (each.kind === 'tenant' ? each.value : each.tenant),
             ),
             all(
               'limits:list',

@@ -124,6 +124,17 @@ test('the page of a tenant has its records, and an operator of another tenant se
   }
 })
 
+test('an operator of a tenant sees the revocation of the whole tenant that the platform has ordered', async () => {
+  const page = '/-/console/callers?kind=tenant&value=acme'
+  const form = { action: 'createRevocation', kind: 'tenant', value: 'acme', back: page }
+  await gateway.visit(operator, '/-/console/actions', { form: { ...form, reason: 'acme is sold' } })
+  // A session of the same second would be revoked too.
+  const second = Math.floor(Date.now() / 1000)
+  await expect.poll(() => Math.floor(Date.now() / 1000)).toBeGreaterThan(second)
+  const tim = await gateway.cookieOf({ subject: 'tim', roles: ['operator'], tenant: 'acme' })
+  expect((await gateway.visit(tim, page)).text).toContain('acme is sold')
+})
+
 test('the page of a caller says of no plan that it has the number of the default plan', async () => {
   const { text } = await gateway.visit(operator, '/-/console/callers?kind=key&value=unknown')
   expect(text).toContain('plan: the number of its plan in 60 s')
