@@ -19,7 +19,7 @@ const MAX_OVERLAPPING_BLOCKS = 2_000
 const MAX_FILTERS = 20_000
 /** The newest events are usually in the first block, and a second one shows that no other has newer ones. */
 const FIRST_READ = 2
-/** Of about 20 KB each, and at most 50 KB. */
+/** Of about 20 KB each. */
 const MIN_PER_READ = 10
 const MAX_PER_READ = 50
 
@@ -79,7 +79,8 @@ export async function searchBlocks(
   let last: FoundBlock | undefined
   let [eventsRead, blocksRead] = [0, 0]
   for (;;) {
-    const size = last === undefined ? FIRST_READ : nextSize(limit, events.length, blocksRead)
+    const read = { events: eventsRead, blocks: blocksRead }
+    const size = last === undefined ? FIRST_READ : nextSize(limit, events.length, read)
     const results = await rowsOf<FoundBlock>(db, nextBlocks(extent, last, size))
     const found = [...events]
     for (const row of results) {
@@ -112,10 +113,17 @@ export async function eventsIn(
     .filter(isWanted)
 }
 
-/** Returns how many blocks to read next, if the further ones have as many wanted events as those before. */
-function nextSize(limit: number, found: number, blocksRead: number): number {
-  const wanted = found === 0 ? MIN_PER_READ : Math.ceil(((limit - found) / found) * blocksRead) + 1
-  return Math.min(Math.max(wanted, MIN_PER_READ), MAX_PER_READ)
+/** Returns how many blocks to read next, if the further ones have as many events, and wanted ones, as those before. */
+function nextSize(
+  limit: number,
+  found: number,
+  read: { readonly events: number; readonly blocks: number },
+): number {
+  const wanted = found === 0 ? 0 : Math.ceil(((limit - found) / found) * read.blocks) + 1
+  const left = Math.ceil(((MAX_EVENTS - read.events) / read.events) * read.blocks)
+  const most = Math.min(MAX_PER_READ, MAX_BLOCKS - read.blocks, left)
+  // A search goes on behind its bounds only while blocks overlap.
+  return most > 0 ? Math.min(Math.max(wanted, MIN_PER_READ), most) : MIN_PER_READ
 }
 
 /** The blocks that a search may read. */

@@ -9,7 +9,7 @@ interface HourRow {
   readonly counts: string
 }
 
-/** A week begins and ends in an hour. Of about 17 KB each, and at most 50 KB. An isolate has 128 MB. */
+/** A week overlaps up to 169 hours. Of about 17 KB each, and at most 50 KB. An isolate has 128 MB. */
 const HOURS_PER_READ = 7 * 24 + 1
 const FIRST = sql`SELECT hour, (SELECT count(*) FROM (SELECT 1 FROM audit_blocks
     WHERE audit_blocks.first_seq < audit_counts.first_seq LIMIT 1) AS before) AS older
@@ -77,7 +77,7 @@ const hourBefore = (hour: string): string => hourOf(new Date(hourMs(hour) - 1).t
 
 export interface FirstHour {
   readonly hour: string
-  /** 1 if a block has events of before, which are not counted. 0: none. */
+  /** 1 if a block has earlier events, which are not counted. 0: none. */
   readonly older: number
 }
 

@@ -16,7 +16,7 @@ import { joined, sql } from './statement.ts'
 const MAX_BLOCKS = 100
 /** For the callers beside the counts of hours: at most 2,500 events. */
 const SAMPLED_BLOCKS = 10
-/** Of about 20 KB each, and at most 50 KB. */
+/** Of about 20 KB each. */
 const BLOCKS_PER_READ = 50
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
@@ -53,7 +53,7 @@ export function createAuditSummary(db: TrailDatabase): AuditSummary {
     let last: FoundBlock | undefined
     for (let left = maxBlocks; ; left -= BLOCKS_PER_READ) {
       const size = Math.min(BLOCKS_PER_READ, left)
-      // A further block shows since when those before have all events.
+      // One more block shows from when on the counts are complete.
       const results: readonly FoundBlock[] = await rowsOf<FoundBlock>(
         db,
         sql`SELECT first_seq, max_ms, events FROM audit_blocks WHERE ${condition}${olderThan(last)}
