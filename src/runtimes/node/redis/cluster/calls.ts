@@ -231,7 +231,7 @@ export function clusterCalls(
       const entry = first === undefined ? (breaker?.enter() ?? 0) : 0
       const deadline = boundsOf(owner).deadlines.start()
       try {
-        const route = { hop: first ?? hopTo(await found(deadline, entry)) }
+        const route = { hop: first ?? hopToOwner(await found(deadline, entry)) }
         let replies: readonly RedisReply[]
         // As `exchange`, without its promise: there are thousands of calls a second.
         try {
