@@ -104,7 +104,7 @@ describe('npm start with another policy, another issuer and Redis of its own', (
       const thrown = await hearing(/until the mistake is corrected and saved/, () =>
         save(`${POLICY}\nthrow new Error('boom')`),
       )
-      expect(thrown).toMatch(/^portcullis: Uncaught Error: boom\n/)
+      expect(thrown).toMatch(/^portcullis: Uncaught Error: boom\n/m)
       expect(thrown).not.toMatch(/runtime|stderr|ERROR|not valid/)
       await hearing(/until the mistake is corrected and saved/, () => save(using))
       const changed = await hearing(/^portcullis: ready again$/m, () =>

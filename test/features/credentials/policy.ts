@@ -8,7 +8,7 @@ import { JWT_RESOURCE } from '../../harness/oidc-resources.ts'
 
 const variable = 'ORIGIN_SECRET_API'
 /** Shorter than a call to a token endpoint may take. */
-const TIMEOUT_MS = 1_000
+const TIMEOUT_MS = 3_000
 const KEY_HEADER = 'X-Api-Key'
 
 const token = clientCredentials({
