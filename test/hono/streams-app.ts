@@ -21,7 +21,7 @@ const guard = portcullis((env: Env) => ({
     timeoutMs: 5_000,
   },
   recheckSeconds: 1,
-  // A test process that stands still is an outage of Redis too.
+  // A test process that the machine pauses counts as an outage of Redis.
   recheckGraceSeconds: 3,
 }))
 

@@ -27,7 +27,7 @@ const ROUTE: PolicyRoute = {
   limits: [],
   input: {},
   maxBodyBytes: 2_000_000_000,
-  // Of a large body too, on a slow machine. Tests of the deadline set their own.
+  // A large body needs this time on a slow machine. Tests of the deadline set their own.
   originTimeoutMs: 120_000,
   forwardAuthorization: false,
   forwardCookies: false,
