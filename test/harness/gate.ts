@@ -24,8 +24,8 @@ export interface GateOptions {
   readonly target: number
   /** Whether clients connect here, which speak RESP, and not the bus of the cluster. */
   readonly isOfClients?: boolean
-  /** Called with the commands that arrive together, in every mode. Only of clients. */
-  readonly onCommands?: (commands: readonly (readonly string[])[]) => void
+  /** Called with the commands that arrive together on a connection, in every mode. Only of clients. */
+  readonly onCommands?: (commands: readonly (readonly string[])[], connection: object) => void
 }
 
 /** The answer to each command in the mode `error`, which only clients get. */
@@ -78,7 +78,7 @@ export async function startGate({
         connection.apply()
         if (mode() === 'refuse') return
       }
-      onCommands(commands)
+      onCommands(commands, connection)
       if (mode() === 'error') client.write(ERROR.repeat(commands.length))
       // With a new user, this is the login: it may wait here, and everything behind it in the socket.
       else if (mode() === 'hang') held = Buffer.concat([held, data])

@@ -7,12 +7,15 @@ import { startRedisCluster, type TestCluster } from './redis-cluster.ts'
 export const LANES = 64
 /** The tag in the names of keys. Records have the names of one Redis, as tests know them. */
 const TAG = new RegExp(`(${DEFAULT_KEY_PREFIX})\\{\\w+\\}:`, 'g')
-/**
- * Calls of a gateway for itself: to connect, to prove a master, to compare the lanes, and to complete what others
- * began. The thread of the trail has clients of its own, which compare the lanes when they send their first event.
- */
+const withoutTag = (command: string) => command.replaceAll(TAG, '$1')
+/** Calls of a gateway for itself: to connect, to prove a master, and to complete what others began. */
 const OF_GATEWAY = /^(?:INFO|PING|CLUSTER|CONFIG|AUTH|HELLO|SELECT|WAIT|ASKING)$/i
-const BESIDE_REQUESTS = /^(?:EXISTS|GET|SET) pc:(?:marker|lanes)\b| 1 pc:pending-facts /
+const BESIDE_REQUESTS = /^EXISTS pc:marker| 1 pc:pending-facts /
+/**
+ * A client compares the lanes once, before its first call. The thread of the trail has clients of its own: on a slow
+ * machine it connects one at any time, to send its spool. A second comparison of a connection counts as a call.
+ */
+const OF_COMPARISON = /^(?:GET|SET) pc:(?:marker|lanes)\b/
 
 export interface RecordedCluster {
   readonly cluster: TestCluster
@@ -32,10 +35,20 @@ export async function startRecordedCluster(timeoutMs: number): Promise<RecordedC
   const recordOf = (body: string): Recorded => ({
     ...{ method: 'POST', url: '/pipeline', headers: {}, body },
   })
-  const onCommands = (commands: readonly (readonly string[])[]): void => {
+  const compared = new WeakMap<object, Set<string>>()
+  const onCommands = (commands: readonly (readonly string[])[], connection: object): void => {
+    const known = compared.get(connection) ?? new Set()
+    compared.set(connection, known)
+    const isFirstComparison = (command: string) => {
+      const isFirst = !known.has(command) && OF_COMPARISON.test(withoutTag(command))
+      if (isFirst) known.add(command)
+      return isFirst
+    }
     const bodies = commands
       .filter(([name = '']) => !OF_GATEWAY.test(name))
-      .map((command) => command.join(' ').replaceAll(TAG, '$1'))
+      .map((command) => command.join(' '))
+      .filter((command) => !isFirstComparison(command))
+      .map(withoutTag)
       .filter((body) => !BESIDE_REQUESTS.test(body))
     const [behind, own] = [true, false].map((isBehind) =>
       bodies.filter((body) => BEHIND_ANSWERS.test(body) === isBehind),
