@@ -11,9 +11,15 @@ const NO_DATABASE = {
   batch: lost,
 } as unknown as D1Database
 
+/** What the product may set, in seconds. Undefined: the default of the queue. */
+const MAX_DELAY = 3_600
+const isDelay = (seconds: number | undefined) =>
+  seconds === undefined || (Number.isInteger(seconds) && seconds >= 0 && seconds <= MAX_DELAY)
+
 /**
  * Returns the message, which comes back within a second. Here are more consumers than a deployment has: one whose
- * writes conflict with those of the others would wait 45 s in its third attempt.
+ * writes conflict with those of the others would wait 45 s in its third attempt. A message with a wrong delay is
+ * lost, so that the test of its queue fails.
  */
 const comingBackSoon = (message: Message): AuditMessage => ({
   id: message.id,
@@ -21,7 +27,12 @@ const comingBackSoon = (message: Message): AuditMessage => ({
   body: message.body,
   attempts: message.attempts,
   ack: () => message.ack(),
-  retry: () => message.retry({ delaySeconds: 1 }),
+  retry(options) {
+    const seconds = options?.delaySeconds
+    if (isDelay(seconds)) return message.retry({ delaySeconds: Math.min(seconds ?? 0, 1) })
+    console.error(`a delay of ${seconds} s is not an integer from 0 to ${MAX_DELAY}`)
+    message.ack()
+  },
 })
 
 export default {
