@@ -4,10 +4,12 @@ import type { RedisConnection, UsedSocket } from '../../../redis/connection.ts'
 import { renamed } from '../../../redis/keys.ts'
 import type { ClusterConnection } from '../../../redis/lanes.ts'
 import { scriptResult } from '../../../redis/script.ts'
+import type { BanKey } from '../../abuse/ban.ts'
 import type { RelationCheck } from '../../relations/redis/check.ts'
 import { laneOfTenant } from '../../relations/redis/keys.ts'
 import type { FeedCursor, FeedReply } from '../../revocation/feed.ts'
 import { FEED_SCRIPT, feedCommand, readFeedReply } from '../../revocation/redis/feed.ts'
+import type { RevocationKeys } from '../../revocation/revocation.ts'
 import type { AdmissionFacts, AdmissionQuery, AdmissionStore, CallerKeys } from '../store.ts'
 import { createLaneResolver } from './lane-references.ts'
 import { findOnlyLane, joinLegs, type Leg, type LegFacts, planLegs } from './legs.ts'
@@ -56,13 +58,37 @@ function storeOver(
     }
   }
 
+  /** Each request of a principal has the same keys, and the same lane. */
+  const revocationIn = onePerLane<RevocationKeys>((lane, { token, revokedBefore, ...rest }) => ({
+    ...rest,
+    token: token && renamed(token, keys, lane.keys),
+    revokedBefore: revokedBefore.map((each) => ({
+      ...each,
+      key: renamed(each.key, keys, lane.keys),
+    })),
+  }))
+  const keptBanIn = onePerLane<BanKey>((lane, ban) => ({
+    ...ban,
+    key: renamed(ban.key, keys, lane.keys),
+  }))
+  /** Callers of many lanes can have one address. */
+  const banIn = (lane: RedisConnection, ban: BanKey): BanKey =>
+    ban.by === 'subject' ? keptBanIn(lane, ban) : { ...ban, key: renamed(ban.key, keys, lane.keys) }
+
   /** Most queries have one leg. There are thousands a second, so they take the short way. */
   function consult(query: AdmissionQuery): Promise<AdmissionFacts> {
     const isPlain = query.since === undefined && query.relation === undefined
     const lane = isPlain ? findOnlyLane(connection, query) : undefined
     return lane === undefined
       ? consultLegs(query)
-      : consultationOf(lane)({ ...query, keyPrefix: keys.prefix })
+      : consultationOf(lane)({
+          ...query,
+          revocation: revocationIn(lane, query.revocation),
+          bans: query.bans.map((ban) => banIn(lane, ban)),
+          ...(query.observedBans && {
+            observedBans: query.observedBans.map((ban) => banIn(lane, ban)),
+          }),
+        })
   }
 
   async function consultLegs(query: AdmissionQuery): Promise<AdmissionFacts> {
@@ -190,5 +216,17 @@ async function checkRelation(
   } catch (error) {
     if (error instanceof Unavailable) return error
     throw error
+  }
+}
+
+/** Keeps what `make` returned last for each value, as long as the value is asked about in the same lane. */
+function onePerLane<Value extends object>(make: (lane: RedisConnection, value: Value) => Value) {
+  const made = new WeakMap<Value, { readonly lane: RedisConnection; readonly value: Value }>()
+  return (lane: RedisConnection, value: Value): Value => {
+    const known = made.get(value)
+    if (known?.lane === lane) return known.value
+    const own = make(lane, value)
+    made.set(value, { lane, value: own })
+    return own
   }
 }
