@@ -26,7 +26,7 @@ const CHECKS: readonly (readonly [string, ...string[]])[] = process.argv.include
   : []
 /** The priority of checks: a tenth of the share of a core that a test gets. */
 const LOW_PRIORITY = 10
-/** The compiler of TypeScript is written in Go, and ends soon: collecting its garbage as usual is a quarter of its time. */
+/** The compiler of TypeScript is a program in Go that ends soon. It needs less CPU if it collects garbage less often. */
 const RARE_COLLECTION = { GOGC: '400' }
 
 interface Ended {

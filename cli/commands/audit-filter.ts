@@ -35,7 +35,7 @@ export const EVENT_COLUMNS = [
   'observed',
   'requestId',
   'change.action',
-  // The longest. A column after it would be far from the start of the row.
+  // It can be long: a column after it would be far from the start of the row.
   'change.target',
 ] as const
 

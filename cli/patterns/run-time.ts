@@ -21,7 +21,7 @@ export interface RunTimes {
 
 type RunTime = 'linear' | 'exponential' | 'unknown' | { readonly degree: number }
 
-/** Loads the checker: 3 MB of code. It judges an expression for at most `timeoutMs`. */
+/** Loads the checker: 3 MB of code. It examines an expression for at most `timeoutMs`. */
 export async function loadRunTimes(timeoutMs = TIMEOUT_MS): Promise<RunTimes> {
   const { default: recheck } = await import('recheck/lib/browser.js')
   const known = new Map<string, RunTime>()

@@ -1,6 +1,6 @@
 /**
  * Calls of functions that the whole process shares, such as `fetch`. Files share a process, and work of one may
- * go on during the tests of another. So only calls of the observed action count.
+ * continue during the tests of another. So only calls of the observed action count.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { vi } from 'vitest'

@@ -124,7 +124,7 @@ describe('refuses, in one sentence,', () => {
   })
 })
 
-describe('a setting of another kind or range is refused by its name,', () => {
+describe('the settings', () => {
   const RANGES = { timeoutMs: [10, 5_000], fenceMs: [400, 60_000], replicasAcked: [0, 5] } as const
   const ODD = [NaN, Infinity, -Infinity, -1, 0.5, 2 ** 31, '', '800', null, true, 800n]
   const WRONG: readonly (readonly [name: string, value: unknown])[] = [
@@ -136,14 +136,14 @@ describe('a setting of another kind or range is refused by its name,', () => {
     ['fenceMS', 800],
   ]
   const open = (settings: object) => redis('redis://127.0.0.1:1', settings)
-  test.each(WRONG)('%s: %s', (name, value) => {
+  test.each(WRONG)('%s: %s is refused, and the sentence names the setting', (name, value) => {
     const error = catchError(() => open({ [name]: value }))
     expect(error).toBeInstanceOf(Misconfigured)
     expect(error?.message).toContain(name)
     expect(error?.message.split('\n')).toHaveLength(2)
   })
 
-  test('and the ends of each range, and no value, are accepted', () => {
+  test('the ends of each range are accepted, and so is no value', () => {
     for (const [name, range] of Object.entries(RANGES))
       for (const value of [...range, undefined]) open({ [name]: value }).close()
     open({ keyPrefix: 'pc-staging:', acceptsEviction: true }).close()

@@ -48,7 +48,7 @@ export interface Checkout {
   close(): Promise<void>
 }
 
-/** Makes the first free folder of a series: the compile cache finds a module by its path. */
+/** Creates the first free folder of a numbered series. The compile cache needs equal paths in each run. */
 async function makeFolder(): Promise<string> {
   for (let number = 1; ; number++) {
     const path = join(tmpdir(), `portcullis-checkout-${number}`)

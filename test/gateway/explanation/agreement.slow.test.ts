@@ -240,7 +240,8 @@ test(`${REQUESTS} random requests are decided by explain and by a policy test as
   let compared = 0
   let tested = 0
   let number = 0
-  // A gateway recalls for some seconds that a limit is used up, which a policy test does for ever: its clock stands still.
+  // A gateway caches for some seconds that a limit is used up. The clock of a policy test does not advance, so it
+  // caches that for ever. The gateway of this test has such a clock too.
   vi.useFakeTimers({ toFake: ['Date'] })
   onTestFinished(() => void vi.useRealTimers())
   for (const { policy, requests } of randomPolicies(REQUESTS, SEED, urls)) {

@@ -58,22 +58,20 @@ function storeOver(
     }
   }
 
+  const inLane = <Item extends { readonly key: string }>(lane: RedisConnection, item: Item) => ({
+    ...item,
+    key: renamed(item.key, keys, lane.keys),
+  })
   /** Each request of a principal has the same keys, and the same lane. */
   const revocationIn = onePerLane<RevocationKeys>((lane, { token, revokedBefore, ...rest }) => ({
     ...rest,
     token: token && renamed(token, keys, lane.keys),
-    revokedBefore: revokedBefore.map((each) => ({
-      ...each,
-      key: renamed(each.key, keys, lane.keys),
-    })),
+    revokedBefore: revokedBefore.map((each) => inLane(lane, each)),
   }))
-  const keptBanIn = onePerLane<BanKey>((lane, ban) => ({
-    ...ban,
-    key: renamed(ban.key, keys, lane.keys),
-  }))
-  /** Callers of many lanes can have one address. */
+  const subjectBanIn = onePerLane<BanKey>(inLane)
+  /** The ban of an address is not kept: callers of many lanes can have one address. */
   const banIn = (lane: RedisConnection, ban: BanKey): BanKey =>
-    ban.by === 'subject' ? keptBanIn(lane, ban) : { ...ban, key: renamed(ban.key, keys, lane.keys) }
+    ban.by === 'subject' ? subjectBanIn(lane, ban) : inLane(lane, ban)
 
   /** Most queries have one leg. There are thousands a second, so they take the short way. */
   function consult(query: AdmissionQuery): Promise<AdmissionFacts> {
@@ -219,7 +217,7 @@ async function checkRelation(
   }
 }
 
-/** Keeps what `make` returned last for each value, as long as the value is asked about in the same lane. */
+/** Caches the last result of `make` for each value. Calls `make` again for a value in another lane. */
 function onePerLane<Value extends object>(make: (lane: RedisConnection, value: Value) => Value) {
   const made = new WeakMap<Value, { readonly lane: RedisConnection; readonly value: Value }>()
   return (lane: RedisConnection, value: Value): Value => {
