@@ -6,14 +6,18 @@ const PATIENCE_MS = 60_000
 const PAUSE_MS = 50
 
 /**
- * Sends a request until its status is not 503, and returns that status; 503 after a minute. With a short deadline, a
- * stall of the machine is an outage. No other answer is repeated, so that a wrong one fails the test.
+ * Sends a request until its status is not that of an outage (default: 503), and returns that status; that of the
+ * outage after a minute. With a short deadline, a stall of the machine is an outage. No other answer is repeated, so
+ * that a wrong one fails the test.
  */
-export async function connectedStatus(send: () => Promise<number>): Promise<number> {
+export async function connectedStatus(
+  send: () => Promise<number>,
+  outage = UNAVAILABLE,
+): Promise<number> {
   const untilMs = Date.now() + PATIENCE_MS
   for (;;) {
     const status = await send()
-    if (status !== UNAVAILABLE || Date.now() >= untilMs) return status
+    if (status !== outage || Date.now() >= untilMs) return status
     await sleep(PAUSE_MS)
   }
 }

@@ -1,11 +1,9 @@
 /** Waits until an outage caused by a test has ended. */
 import { expect } from 'vitest'
+import { connectedStatus } from './connected.ts'
 import { mint } from './issuer.ts'
 import type { Stack } from './stack.ts'
 import { subjectOfEachMaster } from './stack-redis.ts'
-
-/** A circuit breaker probes again after 5 s at the latest. */
-const RECOVERY = { timeout: 20_000, interval: 200 }
 
 /**
  * Resolves when each gateway serves again, with each master. Call it only after a dependency was down: until the next
@@ -23,7 +21,7 @@ export async function recovered(
         await response.arrayBuffer()
         return response.status
       }
-      await expect.poll(status, RECOVERY).toBe(200)
+      expect(await connectedStatus(status)).toBe(200)
     }
 }
 
@@ -34,6 +32,6 @@ export async function recovered(
 export async function becomesReady(gateways: readonly string[]): Promise<void> {
   for (const gateway of gateways) {
     const status = async () => (await fetch(`${gateway}/-/readyz`)).status
-    await expect.poll(status, RECOVERY).toBe(200)
+    expect(await connectedStatus(status)).toBe(200)
   }
 }

@@ -3,12 +3,10 @@ import { createHash } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Fault } from '../../../dev/fault-proxy/fault.ts'
 import { type FaultProxy, startFaultProxy } from '../../../dev/fault-proxy/proxy.ts'
+import { connectedStatus } from '../../harness/connected.ts'
 import { ISSUER } from '../../harness/issuer.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { type NodeGateway, startNodeGateway } from './gateway.ts'
-
-/** A circuit breaker probes again after 5 s at the latest. */
-const RECOVERY = { timeout: 20_000, interval: 100 }
 
 let redis: TestRedis
 let proxy: FaultProxy
@@ -40,7 +38,7 @@ async function get(token: string | undefined, path = '/orders') {
 async function recover(): Promise<void> {
   await proxy.set({ kind: 'none' })
   const token = await gateway.token()
-  await expect.poll(async () => (await get(token)).status, RECOVERY).toBe(200)
+  expect(await connectedStatus(async () => (await get(token)).status)).toBe(200)
 }
 
 /** Returns a token that is revoked in Redis. */
