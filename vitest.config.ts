@@ -58,9 +58,8 @@ const LONG = [
   'test/cli/patterns/shipped.slow.test.ts',
   'test/cli/serve-elsewhere.slow.test.ts',
   'test/cli/policy/replay.slow.test.ts',
-  'test/create/mcp.slow.test.ts',
-  'test/create/middleware.slow.test.ts',
   'test/create/node.slow.test.ts',
+  'test/docs/commands-first.slow.test.ts',
   'test/features/authorization-code/code-login.slow.test.ts',
   'test/features/console/pages.slow.test.ts',
   'test/features/openapi/docs.slow.test.ts',
@@ -73,14 +72,33 @@ const LONG = [
 ]
 
 /**
- * Tests that only `npm run test:long` runs. They put a load on gateways whose figures, or whose time, depend on what
- * else the machine does.
+ * Tests that only `npm run test:long` runs. The first four put a load on gateways whose figures, or whose time, depend on
+ * what else the machine does. The others are about tools, not about what a gateway admits, and another file runs the
+ * same mechanism in continuous integration.
  */
 const ONLY_LONG = [
   'test/isolate/bursts.slow.test.ts',
   'test/features/operators/schemathesis.slow.test.ts',
   'test/bench/simulate-real.test.ts',
   'test/bench/soak.test.ts',
+  // The commands of documents: `commands-first.slow.test.ts` runs those of the README and of one guide.
+  'test/docs/commands-features.slow.test.ts',
+  'test/docs/commands-operation.slow.test.ts',
+  'test/docs/site.slow.test.ts',
+  'test/docs/tutorial.slow.test.ts',
+  // Created projects: `node.slow.test.ts` creates one.
+  'test/create/gateway.slow.test.ts',
+  'test/create/mcp.slow.test.ts',
+  'test/create/middleware.slow.test.ts',
+  // The development server: `start-node.slow.test.ts` starts one, and so do the commands of the README.
+  'test/dev/start/deploy.slow.test.ts',
+  'test/dev/start/other-policy.slow.test.ts',
+  'test/dev/start/refusals.slow.test.ts',
+  'test/dev/start/start.slow.test.ts',
+  'test/dev/start/troubles.slow.test.ts',
+  // The command line: `deploy.slow.test.ts` deploys a gateway, `serve.slow.test.ts` serves with two workers.
+  'test/cli/deploy/app.slow.test.ts',
+  'test/cli/serve-workers.slow.test.ts',
 ]
 
 /** Black-box tests that continuous integration runs on a cluster. `npm run test:long` runs all of them there. */

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { IS_LONG } from '../harness/long.ts'
 import { type CreatedProject, createProject } from './project.ts'
 import { makeTarballs, type Tarballs } from './tarballs.ts'
 
@@ -10,9 +9,8 @@ describe('a middleware of npm create portcullis', () => {
 
   beforeAll(async () => {
     tarballs = await makeTarballs()
-    // The project of the gateway is created and installed by npm.
     const flags = ['--kind', 'middleware']
-    project = await createProject(tarballs, 'notes-app', { flags, linksPackages: !IS_LONG })
+    project = await createProject(tarballs, 'notes-app', { flags })
     url = await project.start()
   }, 600_000)
 

@@ -1,5 +1,6 @@
-/** Runs the commands of the documents about the first steps. */
-import { FIRST_GUIDES } from './documents.ts'
+/** Runs the commands of the documents about the first steps. Continuous integration runs those of the usual guides. */
+import { usualOrLong } from '../harness/long.ts'
+import { FIRST_GUIDES, type Guide, USUAL_GUIDES } from './documents.ts'
 import { testCommandsOf } from './guide-commands.ts'
 
-testCommandsOf(FIRST_GUIDES)
+testCommandsOf(usualOrLong<readonly Guide[]>(USUAL_GUIDES, FIRST_GUIDES))

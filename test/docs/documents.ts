@@ -36,6 +36,11 @@ export const OPERATION_GUIDES = ['docs/operate.md', 'docs/node.md'] as const
 /** All documents with commands that a user runs. */
 export const GUIDES = [...FIRST_GUIDES, ...FEATURE_GUIDES, ...OPERATION_GUIDES] as const
 
+/**
+ * Guides whose commands continuous integration runs. `npm run test:long` runs those of all.
+ */
+export const USUAL_GUIDES = ['README.md', 'docs/policy-tools.md'] as const
+
 export type Guide = (typeof GUIDES)[number]
 
 export const readDocument = (path: string): string => readFileSync(join(ROOT, path), 'utf8')

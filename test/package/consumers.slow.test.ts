@@ -373,7 +373,7 @@ describe('bundlers', () => {
       run: () => runIn(newest, 'out/vite'),
     }))
 
-  // In each run, a new project runs its tests in vitest: test/create/gateway.slow.test.ts.
+  // In each run, a new project runs its tests in vitest: test/create/node.slow.test.ts.
   test.runIf(IS_LONG)('vitest', () =>
     table.row('vitest', {
       install: installed(() => newest),

@@ -1,12 +1,15 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, matchesGlob } from 'node:path'
 import { expect, test } from 'vitest'
 import config from '../../vitest.config.ts'
 import { ROOT } from '../harness/process.ts'
+import { importsOf } from './import-graph.ts'
+
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 
 /** The runs of vitest in `package.json`: the mode and the projects of each script. */
-async function runs() {
-  const { scripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as {
+function runs() {
+  const { scripts } = JSON.parse(read('package.json')) as {
     scripts: Record<string, string>
   }
   return Object.entries(scripts)
@@ -14,7 +17,7 @@ async function runs() {
     .map(([script, command]) => ({
       script,
       mode: /--mode (\w+)/.exec(command)?.[1] ?? 'test',
-      projects: [...command.matchAll(/--project ([\w-]+)/g)].map(([, name]) => name),
+      projects: [...command.matchAll(/--project ([\w-]+)/g)].map(([, name = '']) => name),
     }))
 }
 
@@ -22,6 +25,7 @@ interface Project {
   readonly test: {
     readonly name: string
     readonly include: readonly string[]
+    readonly exclude?: readonly string[]
     readonly fileParallelism?: boolean
     readonly sequence?: { readonly groupOrder?: number }
   }
@@ -30,8 +34,49 @@ interface Project {
 const projectsOf = (mode: string) =>
   config({ command: 'serve', mode }).test?.projects as readonly Project[]
 
-test('vitest starts each script: projects that run together have the same number of workers', async () => {
-  const all = await runs()
+const testFiles = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.test.ts'))
+  .map((path) => join('test', path))
+
+/** Returns the files that projects run in a mode. */
+function filesOf(mode: string, projects: readonly string[]): ReadonlySet<string> {
+  const matches = (path: string, globs: readonly string[] = []) =>
+    globs.some((glob) => matchesGlob(path, glob))
+  const found = projectsOf(mode).filter(({ test: { name } }) => projects.includes(name))
+  return new Set(
+    testFiles.filter((path) =>
+      found.some(
+        ({ test: { include, exclude } }) => matches(path, include) && !matches(path, exclude),
+      ),
+    ),
+  )
+}
+
+/** The files of `npm run test:all`, which is what continuous integration runs. */
+const inEachRun = filesOf(
+  'test',
+  projectsOf('test')
+    .map(({ test: { name } }) => name)
+    .filter((name) => read('dev/test-all.ts').includes(`'${name}'`)),
+)
+const inLongRun = filesOf(
+  'long',
+  runs().find(({ script }) => script === 'test:long')?.projects ?? [],
+)
+
+/** Whether a file, or a file of `test/` that it imports, does more in a long run. */
+function doesMore(path: string, seen = new Set<string>()): boolean {
+  if (seen.has(path)) return false
+  seen.add(path)
+  // A test may contain the text of a file that it writes, which imports others.
+  const imported = importsOf(ROOT, path).filter(
+    (one) => one.startsWith('test/') && existsSync(join(ROOT, one)),
+  )
+  return imported.some((one) => one === 'test/harness/long.ts' || doesMore(one, seen))
+}
+
+test('vitest starts each script: projects that run together have the same number of workers', () => {
+  const all = runs()
   expect(all.map(({ script }) => script)).toEqual(['test', 'test:long'])
   for (const { script, mode, projects } of all) {
     const found = projectsOf(mode).filter(({ test: { name } }) => projects.includes(name))
@@ -46,14 +91,22 @@ test('vitest starts each script: projects that run together have the same number
   }
 })
 
-test('npm run test:long runs each file that does more in it', async () => {
-  const using: string[] = []
-  for (const path of await readdir(join(ROOT, 'test'), { recursive: true })) {
-    if (!path.endsWith('.test.ts')) continue
-    const text = await readFile(join(ROOT, 'test', path), 'utf8')
-    if (/from '[./]+harness\/long\.ts'/.test(text)) using.push(`test/${path}`)
-  }
+test('each file of tests runs in continuous integration, or in npm run test:long', () => {
+  expect(inEachRun.size).toBeGreaterThan(600)
+  expect(testFiles.filter((path) => !inEachRun.has(path) && !inLongRun.has(path))).toEqual([])
+})
+
+test('npm run test:long runs each file that does more in it', () => {
+  const using = testFiles.filter((path) => doesMore(path))
   expect(using.length).toBeGreaterThan(3)
-  const included = projectsOf('long').flatMap(({ test: { include } }) => include)
-  expect(using.filter((path) => !included.some((glob) => matchesGlob(path, glob)))).toEqual([])
+  expect(using.filter((path) => !inLongRun.has(path))).toEqual([])
+})
+
+test('continuous integration runs a file of each row that docs/checklist.md calls proven', () => {
+  const rows = read('docs/checklist.md')
+    .split('\n')
+    .filter((line) => /^\| [A-Z]\d/.test(line) && !line.includes('| not yet'))
+    .map((line) => [...line.matchAll(/`(test\/[^`]+)`/g)].map(([, file = '']) => file))
+  expect(rows.length).toBeGreaterThan(100)
+  expect(rows.filter((files) => !files.some((file) => inEachRun.has(file)))).toEqual([])
 })
