@@ -17,6 +17,7 @@ import { openapi } from '../../../src/features/openapi/index.ts'
 import { operators } from '../../../src/features/operators/index.ts'
 import { createPages } from '../../../src/features/sign-in/rendering/page.ts'
 import { SIGNED_IN } from '../../../src/features/sign-in/signed-in.ts'
+import type { Gateway } from '../../../src/gateway/create-gateway.ts'
 import type { Feature } from '../../../src/gateway/feature.ts'
 import type { Runtime } from '../../../src/gateway/runtime.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
@@ -133,7 +134,14 @@ export async function startCodeGateway(
       })),
     variables: { SIGNING_KEYS: JSON.stringify({ keys: [privateJwk('es', 'ES256', 'ec')] }) },
   })
-  const app = gateway.isolate(policy, {}, { ports: runtime })
+  let app: Gateway
+  try {
+    app = gateway.isolate(policy, {}, { ports: runtime })
+  } catch (error) {
+    // A policy that does not start leaves no process.
+    await gateway.close()
+    throw error
+  }
   const now = () => Date.now()
   const registry = createClientRegistry({
     redis: connection,
