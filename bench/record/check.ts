@@ -1,4 +1,6 @@
 /** Checks the events of a run and returns a verdict. Pure. */
+import { RECHECK_SECONDS } from '../../src/streams/stream-runtime.ts'
+import { INTERVAL_PART } from '../../src/streams/watched-stream.ts'
 import {
   type FaultsByTime,
   faultsByTime,
@@ -60,12 +62,15 @@ export interface Answers {
 const SILENCING: readonly string[] = ['gateway-killed', 'gateway-paused']
 const NO_REDIS = 'dependency_unavailable'
 const OVERLOADED = 'overloaded'
-/** A gateway on Node admits open responses again after so long: a token that is revoked meanwhile ends them. */
-const RECHECK_MS = 2_000
+/**
+ * The age of a response at its first check. An earlier 401 is a decision that was made before the request
+ * was sent to the origin.
+ */
+const FIRST_CHECK_MS = RECHECK_SECONDS.withFeed * 1_000 * INTERVAL_PART
 
 /**
  * Checks the reasons: 200 if the origin received the request; 401 if a revocation of the token had
- * begun; 429 on a route with limits; 503 or no response if a fault of that process was active or
+ * begun, and if the origin received the request, after the first check of its open response; 429 on a route with limits; 503 or no response if a fault of that process was active or
  * had just ended.
  */
 function checkAnswers(history: History, faults: FaultsByTime, terms: Terms): Answers {
@@ -79,7 +84,7 @@ function checkAnswers(history: History, faults: FaultsByTime, terms: Terms): Ans
     const { id, status, code, route, token, invokeMs, completeMs } = request
     const hasArrived = history.arrivals.has(id)
     if (status === 200) return hasArrived ? undefined : 'it did not reach the origin'
-    const isEnded = status === 401 && completeMs - invokeMs >= RECHECK_MS
+    const isEnded = status === 401 && completeMs - invokeMs >= FIRST_CHECK_MS
     if (hasArrived && status !== 0 && !isEnded) return 'it reached the origin'
     if (status === 401)
       return (revokingSince.get(token) ?? completeMs) < completeMs ? undefined : 'not revoked'

@@ -42,9 +42,10 @@ export async function record(
   const wallet = await createWallet(recorder, subjects)
 
   const { signal } = shutdown
-  const over = new AbortController()
+  const [over, settled] = [new AbortController(), new AbortController()]
   const ending = AbortSignal.any([signal, over.signal])
-  const witnessing = witness(system, ending)
+  // The last requests are sent after the load has ended.
+  const witnessing = witness(system, AbortSignal.any([signal, settled.signal]))
   progress(`bursts and overload for ${burstSeconds} s`)
   await burst(recorder, wallet, { seconds: burstSeconds, seed, signal })
 
@@ -56,8 +57,10 @@ export async function record(
     refresh(recorder, { perSecond: perSecond / 5, seed, signal: ending }),
   ])
   const injecting = inject(system, { plan, seed, signal, progress }).finally(() => over.abort())
-  await Promise.all([offering, injecting, witnessing])
+  await Promise.all([offering, injecting])
   await recorder.settled()
+  settled.abort()
+  await witnessing
   shutdown.signal.throwIfAborted()
 
   progress(`checking ${system.events.length} events`)

@@ -12,7 +12,7 @@ export interface StreamRuntime {
 }
 
 /** With a view of revocations, one call refreshes it for all callers. */
-const RECHECK_SECONDS = { withFeed: 2, withoutFeed: 30 } as const
+export const RECHECK_SECONDS = { withFeed: 2, withoutFeed: 30 } as const
 
 /** On Workers each check is a subrequest, so it is rarer without the revocation feed. */
 export const streamsOfWorkers = (hasFeed: boolean): StreamRuntime => ({

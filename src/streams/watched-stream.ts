@@ -88,7 +88,7 @@ export interface StreamGroup extends StreamCaller {
 /** How long an answer may take after the stream should have ended. */
 const ANSWER_MS = 5_000
 /** A check is due after this part of the time in which it must have ended the stream. */
-const INTERVAL_PART = 3 / 4
+export const INTERVAL_PART = 3 / 4
 
 /** Starts and stops the visits of a stream. */
 export interface StreamTimers {

@@ -4,6 +4,7 @@ import { createLaneAdmissionStore } from '../../access/admission/redis/lane-stor
 import { OVERFLOW_TIMEOUT_MS } from '../../audit/queue/audit-queue.ts'
 import { type Runtime, WORKERS } from '../../gateway/runtime.ts'
 import type { ReadinessCheck } from '../../routes/health.ts'
+import { RECHECK_SECONDS } from '../../streams/stream-runtime.ts'
 import { watchedResponse } from '../../streams/watched-response.ts'
 import { awaitedAuditSink } from './audit/sink.ts'
 import { type AuditTrail, createAuditTrail } from './audit/trail.ts'
@@ -101,7 +102,7 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
         (received as unknown as UpgradedResponse).endWith(stream) as unknown as Response,
     },
     streams: {
-      recheckSeconds: 2,
+      recheckSeconds: RECHECK_SECONDS.withFeed,
       isShared: true,
       watch: (response, stream) =>
         response instanceof OriginResponse

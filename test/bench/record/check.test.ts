@@ -195,6 +195,18 @@ describe('the check of responses', () => {
     expect(verdictOf(tried, refused(80, 401)).answers.wrong).toHaveLength(1)
   })
 
+  test('explains a 401 that reached the origin by a check of its open response', () => {
+    const wrongAt = (age: number, revoked: readonly HistoryEvent[]) =>
+      verdictOf(revoked, request(0, { status: 401, completeMs: age })).answers.wrong.map((text) =>
+        text.split(': ').at(-1),
+      )
+    const since = (ms: number) => [revocation(ms, ms + 10)]
+    expect(wrongAt(1_500, since(1_400))).toEqual([])
+    expect(wrongAt(1_499, since(1_400))).toEqual(['it reached the origin'])
+    expect(wrongAt(1_500, since(1_500))).toEqual(['not revoked'])
+    expect(wrongAt(1_500, [])).toEqual(['not revoked'])
+  })
+
   test('explains a 503 by a fault of that process, during and shortly after it', () => {
     const hang = [fault('hang', 1_000, 2_000, [1])]
     const unexplained = (invokeMs: number, process: number, status = 503) =>
