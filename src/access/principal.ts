@@ -1,4 +1,5 @@
 /** The verified identity of a caller, and the port that verifies tokens. */
+import type { WaitUntil } from '../isolate/after-response.ts'
 
 /**
  * A verified identity. Every field comes from a token with a checked signature, issuer, audience,
@@ -96,9 +97,6 @@ export const vouchingIssuer = (
 ): string => (by === 'client' ? tokenIssuer : issuer)
 
 export type ScopeUse = 'ignore' | 'narrow' | 'grant'
-
-/** Keeps a Worker alive until a promise settles. The promise must not reject. */
-export type WaitUntil = (promise: Promise<unknown>) => void
 
 /**
  * Port: verifies a bearer token and returns its principal. Throws `Denied` for an invalid token,

@@ -1,7 +1,7 @@
 /** Truncated and hashed client addresses for the audit trail. */
 import { base64url } from 'jose'
-import type { WaitUntil } from '../access/principal.ts'
 import { hmacSha256 } from '../crypto/sha256.ts'
+import type { WaitUntil } from '../isolate/after-response.ts'
 import { createLruMap } from '../isolate/lru-map.ts'
 import type { AuditAddresses } from '../validators/variables.ts'
 import type { AuditEvent, AuditSink } from './event.ts'

@@ -1,7 +1,7 @@
 /** The audit event of one decision (OWASP ASVS 16.2). */
 
 import type * as z from 'zod/mini'
-import type { WaitUntil } from '../access/principal.ts'
+import type { WaitUntil } from '../isolate/after-response.ts'
 import type { auditEventSchema } from './event-schema.ts'
 
 export type AuditEvent = z.infer<typeof auditEventSchema>

@@ -1,12 +1,12 @@
 /** The one port of opt-in features. Nothing in a gateway knows a feature by its name. */
 
 import type { ExecutionContext, Hono, MiddlewareHandler } from 'hono'
-import type { WaitUntil } from '../access/principal.ts'
 import type { RelationChecker } from '../access/relations/checker.ts'
 import type { RelationCheck } from '../access/relations/redis/check.ts'
 import type { TokenSources } from '../access/tokens/token-sources.ts'
 import type { IssuerCalls } from '../access/tokens/verifier.ts'
 import type { GivenDatabase } from '../audit/sql/d1/database.ts'
+import type { WaitUntil } from '../isolate/after-response.ts'
 import type { Breakers } from '../isolate/breakers.ts'
 import type { SpanTally, Tally } from '../isolate/tally.ts'
 import type { AdmitOptions } from '../middleware/admit.ts'

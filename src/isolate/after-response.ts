@@ -1,6 +1,8 @@
 /** Work after a response, which one request of an isolate does for all of them. */
-import type { WaitUntil } from '../access/principal.ts'
 import { sleep as sleepFor } from './timers.ts'
+
+/** Keeps a Worker alive until a promise settles. The promise must not reject. */
+export type WaitUntil = (promise: Promise<unknown>) => void
 
 interface AfterResponseOptions {
   /** How long the request waits for others before it does the work, in milliseconds. */

@@ -1,7 +1,7 @@
 /** The `audit` stage: records one audit event for each decision. */
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import type { RateLimit } from '../access/admission/limit.ts'
-import type { Principal, WaitUntil } from '../access/principal.ts'
+import type { Principal } from '../access/principal.ts'
 import {
   type AuditCall,
   type AuditChange,
@@ -14,6 +14,7 @@ import { decisionOf, reasonOf, rejectionOf, STREAM_ENDED } from '../audit/reason
 import { createTimeline, isoTime, type Timeline } from '../audit/timeline.ts'
 import type { ProblemError } from '../errors.ts'
 import { UNKNOWN_ADDRESS } from '../http/address-list.ts'
+import type { WaitUntil } from '../isolate/after-response.ts'
 import { uuidV7 } from '../isolate/random-ids.ts'
 import { type GatewayVariables, type TimelineVariables, waitUntilOf } from './context.ts'
 

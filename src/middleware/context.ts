@@ -1,7 +1,7 @@
 /** Variables of the pipeline: which middleware sets each of them, and their accessors. */
 import type { Context } from 'hono'
 import type { RateLimit } from '../access/admission/limit.ts'
-import type { Principal, WaitUntil } from '../access/principal.ts'
+import type { Principal } from '../access/principal.ts'
 import type { RelationVerdict } from '../access/relations/checker.ts'
 import type { RelationQuery } from '../access/relations/decision-point.ts'
 import type { RelationRule } from '../access/relations/rule.ts'
@@ -9,6 +9,7 @@ import type { DpopProof } from '../access/tokens/dpop.ts'
 import type { Reference } from '../access/tokens/reference.ts'
 import type { Timeline } from '../audit/timeline.ts'
 import { OutOfOrder } from '../errors.ts'
+import type { WaitUntil } from '../isolate/after-response.ts'
 import type { PolicyRoute } from '../policy/policy.ts'
 import type { Denial } from '../problems/reasons.ts'
 

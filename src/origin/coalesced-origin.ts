@@ -1,7 +1,7 @@
 /** Request coalescing: concurrent identical requests share one call to the origin. */
 
-import type { WaitUntil } from '../access/principal.ts'
 import { Denied, Unavailable } from '../errors.ts'
+import type { WaitUntil } from '../isolate/after-response.ts'
 import { copyOfFailure, createSingleFlight, type Flight } from '../isolate/single-flight.ts'
 import type { Origin, OriginRequest } from './origin.ts'
 import {

@@ -1,8 +1,8 @@
 /** Liveness and readiness. */
 import type { Hono } from 'hono'
-import type { WaitUntil } from '../access/principal.ts'
 import { NO_STORE } from '../http/response-headers.ts'
 import { createApp } from '../http/router.ts'
+import type { WaitUntil } from '../isolate/after-response.ts'
 import type { Breaker, BreakerState } from '../isolate/circuit-breaker.ts'
 import { createSharedReading } from '../isolate/shared-reading.ts'
 import { withDeadline } from '../isolate/timers.ts'

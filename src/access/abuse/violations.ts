@@ -1,11 +1,11 @@
 /** Counts the violations of an address or subject, which lead to automatic bans. */
 
 import { isSharedAddress } from '../../http/address-list.ts'
+import type { WaitUntil } from '../../isolate/after-response.ts'
 import { createLruMap } from '../../isolate/lru-map.ts'
 import { createWriteBudget } from '../../isolate/write-budget.ts'
 import { secondsUntil } from '../../problems/retry-after.ts'
 import type { Mode } from '../../validators/mode.ts'
-import type { WaitUntil } from '../principal.ts'
 import type { BanScope, Member } from './ban.ts'
 import type { BanDefinition } from './definition.ts'
 

@@ -1,7 +1,7 @@
 import type { JSONWebKeySet } from 'jose'
 import { Unavailable } from '../../errors.ts'
+import type { WaitUntil } from '../../isolate/after-response.ts'
 import type { Algorithm } from '../../validators/jwk.ts'
-import type { WaitUntil } from '../principal.ts'
 import {
   type IgnoredKey,
   importKeys,

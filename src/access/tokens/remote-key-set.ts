@@ -1,10 +1,10 @@
 /** The key set of an issuer that is downloaded, cached in the isolate and refreshed. */
 import { Unavailable } from '../../errors.ts'
+import type { WaitUntil } from '../../isolate/after-response.ts'
 import type { Breakers } from '../../isolate/breakers.ts'
 import { createSingleFlight, type Flight } from '../../isolate/single-flight.ts'
 import type { Fault } from '../../problems/reasons.ts'
 import { secondsUntil } from '../../problems/retry-after.ts'
-import type { WaitUntil } from '../principal.ts'
 import { MetadataRefused } from './discovery.ts'
 import { type IgnoredKey, type KeyHint, keyFor, keyNotFound } from './key-ring.ts'
 import type { KeySet } from './key-set.ts'

@@ -1,6 +1,6 @@
 /** Reads a token of any kind that a client presents for introspection or revocation. */
 
-import type { Principal, WaitUntil } from '../../access/principal.ts'
+import type { Principal } from '../../access/principal.ts'
 import { principalFrom } from '../../access/tokens/claims.ts'
 import { classifyToken } from '../../access/tokens/credential.ts'
 import { issuerRules } from '../../access/tokens/issuer-rules.ts'
@@ -12,6 +12,7 @@ import type { FoundSession } from '../../access/tokens/refresh-tokens.ts'
 import { rejected } from '../../access/tokens/rejection.ts'
 import { ACCESS_TOKEN_TYPE } from '../../access/tokens/token-issuer.ts'
 import { Denied } from '../../errors.ts'
+import type { WaitUntil } from '../../isolate/after-response.ts'
 import { ownIssuer } from '../../validators/issuer.ts'
 import type { AuthorizationServerOptions } from './options.ts'
 

@@ -1,10 +1,11 @@
 /** Reads the token of the subject that a client acts for (RFC 8693 section 2.1). */
 
-import type { Principal, WaitUntil } from '../../access/principal.ts'
+import type { Principal } from '../../access/principal.ts'
 import { classifyToken } from '../../access/tokens/credential.ts'
 import { checkRecord, credentialHash, principalOfRecord } from '../../access/tokens/reference.ts'
 import { oauthRefused, rejected } from '../../access/tokens/rejection.ts'
 import { Denied } from '../../errors.ts'
+import type { WaitUntil } from '../../isolate/after-response.ts'
 import type { OAuthForm } from './form.ts'
 import type { AuthorizationServerOptions } from './options.ts'
 

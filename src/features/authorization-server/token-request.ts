@@ -1,8 +1,9 @@
 /** Requests to the token endpoint and their responses: the types that all grants share. */
-import type { Principal, WaitUntil } from '../../access/principal.ts'
+import type { Principal } from '../../access/principal.ts'
 import type { AccessGrant, IssuedToken } from '../../access/tokens/access-grant.ts'
 import type { DpopProof } from '../../access/tokens/dpop.ts'
 import { oauthRefused } from '../../access/tokens/rejection.ts'
+import type { WaitUntil } from '../../isolate/after-response.ts'
 import type { Client } from './client.ts'
 import type { AuthenticatedClient, ClientRequest } from './client-authenticator.ts'
 

@@ -1,6 +1,6 @@
 /** Verifies tokens by calls to their issuer: one for each token at a time, with a deadline. */
 
-import type { Principal, WaitUntil } from '../../access/principal.ts'
+import type { Principal } from '../../access/principal.ts'
 import { principalFrom } from '../../access/tokens/claims.ts'
 import type { Locator } from '../../access/tokens/discovery.ts'
 import type { IssuerRules } from '../../access/tokens/issuer-rules.ts'
@@ -10,6 +10,7 @@ import { credentialHash } from '../../access/tokens/reference.ts'
 import { ofSigner, rejected, rejectedFor } from '../../access/tokens/rejection.ts'
 import type { IssuerCall, Verified } from '../../access/tokens/verifier.ts'
 import { Denied, Unavailable } from '../../errors.ts'
+import type { WaitUntil } from '../../isolate/after-response.ts'
 import type { Breakers } from '../../isolate/breakers.ts'
 import { createCircuitBreaker } from '../../isolate/circuit-breaker.ts'
 import { createInFlightCount, FULL } from '../../isolate/in-flight.ts'

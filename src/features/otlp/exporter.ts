@@ -1,5 +1,5 @@
-import type { WaitUntil } from '../../access/principal.ts'
 import { parseStrictJson } from '../../http/strict-json.ts'
+import type { WaitUntil } from '../../isolate/after-response.ts'
 import { createAfterResponse } from '../../isolate/after-response.ts'
 import type { SpanTally } from '../../isolate/tally.ts'
 import { exportRequest, type Span } from './span.ts'

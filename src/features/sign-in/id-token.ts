@@ -1,6 +1,6 @@
 /** Verifies the ID tokens of a provider (OpenID Connect Core section 3.1.3.7). */
 
-import type { Principal, WaitUntil } from '../../access/principal.ts'
+import type { Principal } from '../../access/principal.ts'
 import { principalFrom } from '../../access/tokens/claims.ts'
 import { issuerRules } from '../../access/tokens/issuer-rules.ts'
 import { issuerFor } from '../../access/tokens/issuer-uses.ts'
@@ -9,6 +9,7 @@ import type { KeySet } from '../../access/tokens/key-set.ts'
 import { present } from '../../access/tokens/present.ts'
 import { rejectedFor } from '../../access/tokens/rejection.ts'
 import { Denied } from '../../errors.ts'
+import type { WaitUntil } from '../../isolate/after-response.ts'
 import type { IssuerConfig } from '../../validators/issuer.ts'
 import { signInRefused } from './refused.ts'
 import type { SignInSettings } from './schema.ts'

@@ -1,11 +1,12 @@
 /** Claims of a user from the UserInfo endpoint (OpenID Connect Core section 5.3). */
-import type { WaitUntil } from '../../access/principal.ts'
+
 import { isAcceptable } from '../../access/tokens/discovery.ts'
 import { call } from '../../access/tokens/document.ts'
 import { readHeader, readOwnMember, readPayload, verifySignature } from '../../access/tokens/jws.ts'
 import type { KeySet } from '../../access/tokens/key-set.ts'
 import { Denied, Unavailable } from '../../errors.ts'
 import { parseStrictJson } from '../../http/strict-json.ts'
+import type { WaitUntil } from '../../isolate/after-response.ts'
 import { signInRefused } from './refused.ts'
 import type { SignInSettings } from './schema.ts'
 

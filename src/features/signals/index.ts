@@ -1,10 +1,11 @@
 /** Shared signals: `import { signals } from 'portcullis/signals'`. */
-import type { WaitUntil } from '../../access/principal.ts'
+
 import { eventWithoutRequest } from '../../audit/event.ts'
 import { reasonOf } from '../../audit/reason.ts'
 import { Denied } from '../../errors.ts'
 import type { Contribution, Feature, FeatureParts } from '../../gateway/feature.ts'
 import { longestLifeSeconds } from '../../gateway/longest-life.ts'
+import type { WaitUntil } from '../../isolate/after-response.ts'
 import { uuidV7 } from '../../isolate/random-ids.ts'
 import { admit } from '../../middleware/admit.ts'
 import { MAX_FIELD_CHARS } from '../../middleware/context.ts'

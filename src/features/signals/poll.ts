@@ -1,10 +1,10 @@
 /** Fetches events from a transmitter (RFC 8936). */
 import * as z from 'zod/mini'
-import type { WaitUntil } from '../../access/principal.ts'
 import { call } from '../../access/tokens/document.ts'
 import { Denied, Unavailable } from '../../errors.ts'
 import type { Task } from '../../gateway/feature.ts'
 import { parseStrictJson } from '../../http/strict-json.ts'
+import type { WaitUntil } from '../../isolate/after-response.ts'
 import type { Receiver, Reception } from './receiver.ts'
 import { setErrorOf, signalRefused } from './refused.ts'
 import type { SignalStore } from './signal-store.ts'

@@ -1,5 +1,5 @@
 /** Receives security events: verifies them, decides their effects, and applies these once. */
-import type { WaitUntil } from '../../access/principal.ts'
+import type { WaitUntil } from '../../isolate/after-response.ts'
 import type { SignalAction } from './action.ts'
 import type { ContactIndex } from './contact-index.ts'
 import { effectsOf, type SignalEffect } from './effects.ts'

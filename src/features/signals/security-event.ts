@@ -1,8 +1,8 @@
 /** Security event tokens (RFC 8417, with the profile of SSF 1.0 section 4): verification and claims. */
 import * as z from 'zod/mini'
-import type { WaitUntil } from '../../access/principal.ts'
 import { readHeader, readOwnMember, readPayload, verifySignature } from '../../access/tokens/jws.ts'
 import { Denied } from '../../errors.ts'
+import type { WaitUntil } from '../../isolate/after-response.ts'
 import { tokenId } from '../../validators/claims.ts'
 import { mediaType } from '../../validators/issuer.ts'
 import { absentIfNull } from '../../validators/schema-parts.ts'

@@ -1,4 +1,4 @@
-import type { WaitUntil } from '../../access/principal.ts'
+import type { WaitUntil } from '../../isolate/after-response.ts'
 import { createAfterResponse } from '../../isolate/after-response.ts'
 import { randomHex } from '../../isolate/random-ids.ts'
 import type { Counters } from './counters.ts'

@@ -1,6 +1,7 @@
 /** Repeats the work of features without a request, until the process ends. */
-import type { WaitUntil } from '../../access/principal.ts'
+
 import type { Task } from '../../gateway/feature.ts'
+import type { WaitUntil } from '../../isolate/after-response.ts'
 
 /** Runs each task now and after each pause. Returns the function that begins no further run. */
 export function repeatTasks(tasks: readonly Task[], waitUntil: WaitUntil): () => void {
