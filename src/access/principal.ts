@@ -1,5 +1,6 @@
 /** The verified identity of a caller, and the port that verifies tokens. */
 import type { WaitUntil } from '../isolate/after-response.ts'
+import type { Signer } from '../problems/reasons.ts'
 
 /**
  * A verified identity. Every field comes from a token with a checked signature, issuer, audience,
@@ -118,11 +119,4 @@ export interface TokenVerifier {
    * verify anything. Default: no token has a signer.
    */
   readonly signerOf?: ((text: string) => Signer | undefined) | undefined
-}
-
-/** The issuer of a token, and its subject: empty if the token names none. */
-export interface Signer {
-  readonly issuer: string
-  /** At most 256 characters. */
-  readonly subject: string
 }

@@ -4,7 +4,7 @@ import type {
   AuthenticationFailures,
   RunningCheck,
 } from '../access/abuse/authentication-failures.ts'
-import type { Principal, Signer, TokenVerifier } from '../access/principal.ts'
+import type { Principal, TokenVerifier } from '../access/principal.ts'
 import { type Credential, isReference, readCredential } from '../access/tokens/credential.ts'
 import type { References } from '../access/tokens/references.ts'
 import type { TokenSources } from '../access/tokens/token-sources.ts'
@@ -13,7 +13,7 @@ import { Denied, Unavailable } from '../errors.ts'
 import { createInFlightCount } from '../isolate/in-flight.ts'
 import { createLruMap } from '../isolate/lru-map.ts'
 import { sleep } from '../isolate/timers.ts'
-import type { Denial } from '../problems/reasons.ts'
+import type { Denial, Signer } from '../problems/reasons.ts'
 import {
   type CredentialCheck,
   type CredentialCheckVariables,

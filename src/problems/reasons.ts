@@ -1,7 +1,13 @@
 /** Why a request was refused, completely, for the audit trail. Responses have fewer details. */
-import type { Signer } from '../access/principal.ts'
 import type { Check, RevokedBy } from './checks.ts'
 import type { LoginDemand } from './step-up.ts'
+
+/** The issuer of a token, and its subject: empty if the token names none. */
+export interface Signer {
+  readonly issuer: string
+  /** At most 256 characters. */
+  readonly subject: string
+}
 
 /** One finding of input validation. `path` is a JSON Pointer (RFC 6901) into `in`. */
 export interface InputError {

@@ -5,9 +5,9 @@ import type { WaitUntil } from '../../isolate/after-response.ts'
 import { createInFlightCount, FULL, type InFlightCount } from '../../isolate/in-flight.ts'
 import { createLruMap } from '../../isolate/lru-map.ts'
 import { createWriteBudget } from '../../isolate/write-budget.ts'
+import type { Signer } from '../../problems/reasons.ts'
 import { secondsUntil } from '../../problems/retry-after.ts'
 import type { Mode } from '../../validators/mode.ts'
-import type { Signer } from '../principal.ts'
 import type { FailureLimit } from './definition.ts'
 
 /** At about 200 bytes an entry, 2 MB. */

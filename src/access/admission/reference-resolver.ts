@@ -2,10 +2,11 @@
 
 import type { Unavailable } from '../../errors.ts'
 import type { TokenCheck } from '../../problems/checks.ts'
+import type { Signer } from '../../problems/reasons.ts'
 import type { RedisKeys } from '../../redis/keys.ts'
 import { malformed } from '../../redis/reply.ts'
 import { addressBanKeys, observedBan } from '../abuse/ban.ts'
-import type { Principal, Signer } from '../principal.ts'
+import type { Principal } from '../principal.ts'
 import { NOTHING_REVOCABLE } from '../revocation/revocation.ts'
 import { checkBinding } from '../tokens/credential.ts'
 import type { DpopProof } from '../tokens/dpop.ts'

@@ -1,6 +1,7 @@
 /** The rules of an issuer's configuration for its tokens, prepared once for all of them. */
 
 import type { ClaimName } from '../../problems/checks.ts'
+import type { Signer } from '../../problems/reasons.ts'
 import { type ClaimSources, type Path, parsePath, parsePaths } from '../../validators/claim-path.ts'
 import {
   DEFAULT_ROLES_CLAIM,
@@ -11,7 +12,7 @@ import {
   NO_TYPE,
 } from '../../validators/issuer.ts'
 import { createNameMap, type NameMap, starIn } from '../../validators/name-pattern.ts'
-import type { Principal, Signer } from '../principal.ts'
+import type { Principal } from '../principal.ts'
 import { createClaimHeaders } from './claim-headers.ts'
 import { type JwsHeader, readOwnMember } from './jws.ts'
 import { hasValue, present, valuesAt } from './present.ts'

@@ -1,7 +1,6 @@
 import { Denied } from '../../errors.ts'
 import type { Check } from '../../problems/checks.ts'
-import type { OAuthErrorCode, RejectionDetail } from '../../problems/reasons.ts'
-import type { Signer } from '../principal.ts'
+import type { OAuthErrorCode, RejectionDetail, Signer } from '../../problems/reasons.ts'
 
 /** Creates the refusal of a token. `cause` never leaves the process. */
 export function rejected(check: Check<'token_rejected'>, options?: ErrorOptions): Denied {
