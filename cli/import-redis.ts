@@ -1,14 +1,14 @@
 /** Moves a standalone Redis to a cluster for `portcullis redis import`. Loaded only by that command. */
 import { createHash } from 'node:crypto'
 import { Misconfigured, Unavailable } from '../src/errors.ts'
+import { redisNodeSettings } from '../src/runtimes/node/environment/redis-environment.ts'
+import { parseRedisUrl, type RedisTarget } from '../src/runtimes/node/environment/redis-url.ts'
 import {
   type Import,
   importKeys,
   type Pass,
 } from '../src/runtimes/node/redis/import/import-keys.ts'
 import { connectResp, type RespClient } from '../src/runtimes/node/redis/resp.ts'
-import { redisNodeSettings } from '../src/runtimes/node/schemas/redis-environment.ts'
-import { parseRedisUrl, type RedisTarget } from '../src/runtimes/node/schemas/redis-url.ts'
 import { Failure, REFUSED, UNDECIDED, usage } from './failure.ts'
 import { createOutput } from './output.ts'
 import { createProgress } from './progress.ts'

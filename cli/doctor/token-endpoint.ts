@@ -1,6 +1,7 @@
 /** Finds out whether a provider accepts the gateway as its client, with a code that no login has. */
+
+import { authenticateRequest } from '../../src/access/tokens/issuer-client-authentication.ts'
 import type { WholeConfig } from '../../src/features/environment.ts'
-import { authenticateRequest } from '../../src/features/introspection/client-authentication.ts'
 import { type Answer, jsonIn, request } from './request.ts'
 
 /** A client of the gateway at a provider. */

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import * as z from 'zod/mini'
 import { clientVariables } from '../../src/features/authorization-server/schemas/client.ts'
+import { jsonText } from '../../src/features/openapi-routes/text.ts'
 import { refuseAmbiguousJson } from '../../src/http/strict-json.ts'
-import { jsonText } from '../../src/json-schema/text.ts'
 
 const SOURCE = join(import.meta.dirname, '../../src')
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import * as z from 'zod/mini'
 import { createAddressList } from '../../src/http/address-list.ts'
 import { embeddedIpv4, isInRange, parseAddress, parseRange } from '../../src/http/ip-address.ts'
-import { type Network, networks } from '../../src/runtimes/node/schemas/trusted-proxies.ts'
+import { type Network, networks } from '../../src/runtimes/node/environment/trusted-proxies.ts'
 
 /** Repeats the same texts in each run. */
 function createRandom(seed: number): (below: number) => number {

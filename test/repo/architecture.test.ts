@@ -17,7 +17,6 @@ const USED_FEATURES = {
   mcp: ['cors'],
   openapi: ['authorization-server'],
   operators: ['authorization-server', 'plans', 'sign-in'],
-  'sign-in': ['introspection'],
   signals: ['sign-in'],
 }
 
@@ -169,9 +168,9 @@ describe('the structure of the source', () => {
     shared.push('src/redis/connection.ts', 'src/runtimes/node/redis/resp.ts')
     // `redis import` moves keys as a gateway stores them.
     shared.push('src/runtimes/node/redis/import/import-keys.ts')
-    shared.push('src/runtimes/node/schemas/redis-url.ts')
+    shared.push('src/runtimes/node/environment/redis-url.ts')
     for (const part of ['audit', 'node', 'redis', 'server'])
-      shared.push(`src/runtimes/node/schemas/${part}-environment.ts`)
+      shared.push(`src/runtimes/node/environment/${part}-environment.ts`)
     shared.push('src/features/environment.ts')
     // `serve` loads the package of the project, and needs its types.
     shared.push('src/runtimes/node/index.ts', 'src/runtimes/node/other-runtime.ts')
@@ -182,7 +181,7 @@ describe('the structure of the source', () => {
     // It logs in there with a code that does not exist, as the sign-in does with one that does.
     for (const part of ['github-endpoints', 'client-settings'])
       shared.push(`src/features/sign-in/${part}.ts`)
-    shared.push('src/features/introspection/client-authentication.ts')
+    shared.push('src/access/tokens/issuer-client-authentication.ts')
     shared.push('src/validators/configuration.ts')
     // `signals` asks a transmitter for the events that a gateway knows.
     for (const part of ['access-token', 'event-types', 'metadata-url', 'schema'])

@@ -1,7 +1,8 @@
 /** Verification by the issuer: `import { introspection } from 'portcullis/introspection'`. */
+
+import { clientKeyChecks } from '../../access/tokens/issuer-client-authentication.ts'
 import type { Feature } from '../../gateway/feature.ts'
 import { issuerClientsOf, issuerClientVariables } from '../../validators/issuer-client.ts'
-import { clientKeyChecks } from './client-authentication.ts'
 import { createIssuerCalls } from './issuer-calls.ts'
 
 /**

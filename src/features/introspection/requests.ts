@@ -1,11 +1,11 @@
 /** The two requests that ask an issuer about a token, and the reading of their responses. */
 
 import { call } from '../../access/tokens/document.ts'
+import { authenticateRequest } from '../../access/tokens/issuer-client-authentication.ts'
 import { present } from '../../access/tokens/present.ts'
 import { Unavailable } from '../../errors.ts'
 import { parseStrictJson } from '../../http/strict-json.ts'
 import type { IssuerClient } from '../../validators/issuer-client.ts'
-import { authenticateRequest } from './client-authentication.ts'
 import {
   type Refusal,
   type RefusalResponse,

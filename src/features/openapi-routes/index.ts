@@ -14,7 +14,7 @@ export {
   uri,
   uriReference,
   uuid,
-} from '../../json-schema/formats.ts'
+} from './formats.ts'
 export {
   dependentKeys,
   hasKeys,
@@ -22,7 +22,8 @@ export {
   maxMembers,
   members,
   minMembers,
-} from '../../json-schema/members.ts'
+} from './members.ts'
+export { override, type RouteChange } from './override.ts'
 export {
   booleanText,
   jsonText,
@@ -32,7 +33,7 @@ export {
   partText,
   repeated,
   single,
-} from '../../json-schema/text.ts'
+} from './text.ts'
 export {
   allOf,
   anyValueOf,
@@ -45,5 +46,4 @@ export {
   oneOf,
   otherThan,
   uniqueItems,
-} from '../../json-schema/values.ts'
-export { override, type RouteChange } from './override.ts'
+} from './values.ts'

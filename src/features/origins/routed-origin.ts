@@ -2,9 +2,9 @@
 import type { Principal } from '../../access/principal.ts'
 import type { OriginRouting } from '../../origin/definition.ts'
 import type { Origin } from '../../origin/origin.ts'
-import { routeTarget } from '../../origin/route-target.ts'
 import { isInCanary } from './canary.ts'
 import { headerChange } from './header-changes.ts'
+import { routeTarget } from './route-target.ts'
 
 /** An origin, and what is only for it. */
 export interface Destination {

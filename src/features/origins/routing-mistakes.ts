@@ -1,11 +1,11 @@
 /** Finds mistakes in the fields of a route that use the origins of the policy. */
 import type { OriginDefinition } from '../../origin/definition.ts'
-import { mistakesInTarget } from '../../origin/route-target.ts'
 import type { RoutingInput } from '../../policy/origins.ts'
 import { type Mistake, mistakeAt, withPath } from '../../problems/mistake.ts'
 import { withSuggestion } from '../../suggestions/did-you-mean.ts'
 import { issuesOf, mistakeOf } from '../../validators/configuration.ts'
-import { routingSchema } from '../../validators/origins.ts'
+import { mistakesInTarget } from './route-target.ts'
+import { routingSchema } from './schema.ts'
 
 export interface RoutingCheck {
   /** The origins by name. */

@@ -7,7 +7,6 @@ import {
   encodeConsistency,
 } from '../../access/relations/consistency.ts'
 import type { PolicyDecisionPoint, RelationAnswer } from '../../access/relations/decision-point.ts'
-import { expanded, relationsIn } from '../../access/relations/expand.ts'
 import type { RelationModel } from '../../access/relations/model.ts'
 import { mistakeOfRelation, mistakeOfSubject } from '../../access/relations/permitted.ts'
 import {
@@ -44,6 +43,7 @@ import {
   tupleQuerySchema,
   tupleSchema,
 } from './call-input.ts'
+import { expanded, relationsIn } from './expand.ts'
 
 const ALL_OF_TYPE = ':'
 

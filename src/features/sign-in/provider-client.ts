@@ -1,8 +1,8 @@
 /** The gateway as the OAuth client of a provider: how it authenticates, calls, and exchanges a code. */
 import * as oauth from 'oauth4webapi'
+import { authenticateRequest } from '../../access/tokens/issuer-client-authentication.ts'
 import type { IssuerConfig } from '../../validators/issuer.ts'
 import type { IssuerClient } from '../../validators/issuer-client.ts'
-import { authenticateRequest } from '../introspection/client-authentication.ts'
 import { boundedFetch } from './provider-call.ts'
 import { readTokenResponse, type TokenResponse } from './token-response.ts'
 

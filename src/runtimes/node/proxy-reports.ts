@@ -3,10 +3,10 @@ import type { Context } from 'hono'
 import { type ReportedOrigin, splitHost } from '../../http/public-origin.ts'
 import { createLruMap } from '../../isolate/lru-map.ts'
 import { receivedHeaders } from '../../middleware/request-headers.ts'
+import type { TargetHeader } from './environment/server-environment.ts'
+import { type Address, addressIn, type Network } from './environment/trusted-proxies.ts'
 import { elementsIn, type ProxyHeader, readParameter } from './forwarded-hops.ts'
 import type { NodeBindings } from './request-listener.ts'
-import type { TargetHeader } from './schemas/server-environment.ts'
-import { type Address, addressIn, type Network } from './schemas/trusted-proxies.ts'
 
 /** Parsing an address takes as long as a whole stage. */
 const MAX_CACHED_PEERS = 1_000

@@ -35,7 +35,7 @@ const CONFIGURED: ReadonlySet<string> = new Set([
   'src/http/path-reading.ts',
   'src/http/router.ts',
   'src/origin/origin.ts',
-  'src/runtimes/node/schemas/server-environment.ts',
+  'src/runtimes/node/environment/server-environment.ts',
   'src/validators/decision-points.ts',
   'src/validators/environment.ts',
   'src/validators/issuer.ts',

@@ -1,7 +1,7 @@
 /** The place of a session on Node, which only a trusted proxy may report. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { CALLBACK_PATH, SESSIONS_PATH } from '../../../src/features/sign-in/return-path.ts'
-import { nodeEnvironment } from '../../../src/runtimes/node/schemas/node-environment.ts'
+import { nodeEnvironment } from '../../../src/runtimes/node/environment/node-environment.ts'
 import { startGatewayFor } from './gateway.ts'
 import { startSigningProvider } from './signing-provider.ts'
 import { createUserAgent } from './user-agent.ts'

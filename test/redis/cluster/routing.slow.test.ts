@@ -7,12 +7,12 @@ import { Misconfigured, Unavailable } from '../../../src/errors.ts'
 import type { RedisConnection } from '../../../src/redis/connection.ts'
 import { replicationKeys } from '../../../src/redis/keys.ts'
 import { allLanes, tagSlot } from '../../../src/redis/lanes.ts'
+import { parseRedisUrl } from '../../../src/runtimes/node/environment/redis-url.ts'
 import { clusterCalls } from '../../../src/runtimes/node/redis/cluster/calls.ts'
 import { createClusterRouter } from '../../../src/runtimes/node/redis/cluster/router.ts'
 import { redis as createRedis } from '../../../src/runtimes/node/redis/index.ts'
 import { connectResp, type RespClient } from '../../../src/runtimes/node/redis/resp.ts'
 import type { RespOptions } from '../../../src/runtimes/node/redis/socket/resp-client.ts'
-import { parseRedisUrl } from '../../../src/runtimes/node/schemas/redis-url.ts'
 import { ROOT } from '../../harness/process.ts'
 import {
   type ClusterNode,

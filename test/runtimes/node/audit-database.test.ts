@@ -1,7 +1,7 @@
 /** Which audit database and which spool the environment names, on Node. */
 import { expect, it } from 'vitest'
-import { auditPlaces } from '../../../src/runtimes/node/schemas/audit-environment.ts'
-import { nodeEnvironment } from '../../../src/runtimes/node/schemas/node-environment.ts'
+import { auditPlaces } from '../../../src/runtimes/node/environment/audit-environment.ts'
+import { nodeEnvironment } from '../../../src/runtimes/node/environment/node-environment.ts'
 import { good, mistakes } from '../../validators/environment.ts'
 
 function mistakesOf(AUDIT_DATABASE: string): readonly string[] {

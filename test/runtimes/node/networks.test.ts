@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { addressGroup } from '../../../src/middleware/client-address.ts'
-import { addressIn } from '../../../src/runtimes/node/schemas/trusted-proxies.ts'
+import { addressIn } from '../../../src/runtimes/node/environment/trusted-proxies.ts'
 
 test.each([
   ['fe80::1:2%eth0', 'fe80:0:0:0::/64'],

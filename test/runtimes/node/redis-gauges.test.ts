@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { BUCKETS_MS } from '../../../src/observability/metrics/catalogue.ts'
 import { createCounters } from '../../../src/observability/metrics/counters.ts'
 import { exposition } from '../../../src/observability/metrics/exposition.ts'
-import { policyGauges } from '../../../src/observability/metrics/policy-version.ts'
+import { policyGauges } from '../../../src/runtimes/node/policy-version.ts'
 import type { ServerState } from '../../../src/runtimes/node/redis/socket/resp-client.ts'
 import { masterMetrics } from '../../../src/runtimes/node/redis-gauges.ts'
 

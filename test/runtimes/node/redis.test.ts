@@ -1,8 +1,8 @@
 /** Which Redis the environment names, on each runtime. */
 import { describe, expect, it } from 'vitest'
 import { parseConfig } from '../../../src/features/environment.ts'
-import { nodeEnvironment } from '../../../src/runtimes/node/schemas/node-environment.ts'
-import { parseRedisUrl } from '../../../src/runtimes/node/schemas/redis-url.ts'
+import { nodeEnvironment } from '../../../src/runtimes/node/environment/node-environment.ts'
+import { parseRedisUrl } from '../../../src/runtimes/node/environment/redis-url.ts'
 import { good, mistakes } from '../../validators/environment.ts'
 
 const { UPSTASH_REDIS_REST_URL, UPSTASH_REDIS_REST_TOKEN, ...others } = good

@@ -4,7 +4,7 @@ import { MIGRATIONS } from '../../../audit/sql/migrations.generated.ts'
 import { POSTGRES } from '../../../audit/sql/postgres/dialect.ts'
 import { POSTGRES_MIGRATIONS } from '../../../audit/sql/postgres/migrations.generated.ts'
 import { SQLITE } from '../../../audit/sql/sqlite/storing-dialect.ts'
-import { sqlitePath } from '../schemas/audit-environment.ts'
+import { sqlitePath } from '../environment/audit-environment.ts'
 
 const isSqlite = (address: string | undefined) =>
   address === undefined || sqlitePath(address) !== undefined

@@ -1,5 +1,5 @@
 /** Opens the audit database that `AUDIT_DATABASE` names. */
-import { sqlitePath } from '../schemas/audit-environment.ts'
+import { sqlitePath } from '../environment/audit-environment.ts'
 import type { OpenDatabase } from './database.ts'
 import { dialectOf, migrationsOf } from './dialect-of.ts'
 import { openPostgres } from './postgres.ts'

@@ -1,7 +1,7 @@
 /** What a process and the thread of its audit trail send to each other. */
 import type { Fault, Result } from '../../../audit/sql/database.ts'
 import type { Rendered } from '../../../audit/sql/statement.ts'
-import type { SpoolPlace } from '../schemas/audit-environment.ts'
+import type { SpoolPlace } from '../environment/audit-environment.ts'
 
 /** The `workerData` of the thread. */
 export interface ThreadData {

@@ -16,8 +16,8 @@ import {
   MIN_TIMEOUT_MS,
   keyPrefix as prefixOfKeys,
 } from '../../../validators/variables.ts'
-import { MAX_FENCE_MS, MAX_REPLICAS, MIN_FENCE_MS } from '../schemas/redis-environment.ts'
-import { findUrlMistake } from '../schemas/redis-url.ts'
+import { MAX_FENCE_MS, MAX_REPLICAS, MIN_FENCE_MS } from '../environment/redis-environment.ts'
+import { findUrlMistake } from '../environment/redis-url.ts'
 import { inexactLimits } from './exact-limits.ts'
 import { type ExistingClient, sendThrough } from './existing-client.ts'
 import { connectResp } from './resp.ts'

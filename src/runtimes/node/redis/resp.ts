@@ -8,7 +8,7 @@ import {
 } from '../../../redis/bounded-calls.ts'
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { createKeys, DEFAULT_KEY_PREFIX, type RedisKeys } from '../../../redis/keys.ts'
-import { parseRedisUrl, type RedisTarget } from '../schemas/redis-url.ts'
+import { parseRedisUrl, type RedisTarget } from '../environment/redis-url.ts'
 import { connectCluster } from './cluster/connect-cluster.ts'
 import { createFencedMaster } from './sentinel/fenced-master.ts'
 import { acknowledgedSend } from './socket/acknowledged.ts'

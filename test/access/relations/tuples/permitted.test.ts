@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import { compileModel } from '../../../../src/access/relations/compile-model.ts'
-import { expanded, relationsIn } from '../../../../src/access/relations/expand.ts'
 import type { Userset } from '../../../../src/access/relations/model.ts'
 import {
   mistakeOfRelation,
@@ -19,6 +18,7 @@ import {
   subjectOfId,
   tupleChange,
 } from '../../../../src/access/relations/tuple-change.ts'
+import { expanded, relationsIn } from '../../../../src/features/relations/expand.ts'
 import { MODEL } from '../../../features/operators/relation-model.ts'
 
 const model = compileModel(MODEL)

@@ -11,7 +11,7 @@ import {
   replicationKeys,
 } from '../../../../redis/keys.ts'
 import { CONTROL_TAG, createLanes, laneTags, tagSlot } from '../../../../redis/lanes.ts'
-import type { RedisTarget } from '../../schemas/redis-url.ts'
+import type { RedisTarget } from '../../environment/redis-url.ts'
 import { acknowledgedSend } from '../socket/acknowledged.ts'
 import {
   DEFAULT_FENCE_MS,

@@ -1,6 +1,6 @@
 /** The nodes of a cluster, and which of them owns a slot now. */
 import { SLOTS } from '../../../../redis/lanes.ts'
-import type { RedisServer, RedisTarget } from '../../schemas/redis-url.ts'
+import type { RedisServer, RedisTarget } from '../../environment/redis-url.ts'
 import { createFencedServer, type FencedServer, tickMsOf } from '../fence/fenced-server.ts'
 import { findMistake } from '../socket/resp-socket.ts'
 import { requireCluster } from '../socket/server-info.ts'

@@ -1,6 +1,6 @@
 /** Which node of a cluster owns which slots, as a node reports it. */
 import { SLOTS } from '../../../../redis/lanes.ts'
-import type { RedisServer } from '../../schemas/redis-url.ts'
+import type { RedisServer } from '../../environment/redis-url.ts'
 
 /** The reply to `CLUSTER SLOTS` or an error reply is not what Redis documents. */
 export class UnreadableReply extends Error {

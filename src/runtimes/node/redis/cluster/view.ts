@@ -1,6 +1,6 @@
 /** What one node reports about its cluster. */
 import type { RedisReply } from '../../../../redis/connection.ts'
-import type { RedisServer } from '../../schemas/redis-url.ts'
+import type { RedisServer } from '../../environment/redis-url.ts'
 import { UnusableServer } from '../socket/server-info.ts'
 import { type NodeEntry, readSlots, type SlotRange, UnreadableReply } from './slot-table.ts'
 

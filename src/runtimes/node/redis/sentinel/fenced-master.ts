@@ -1,6 +1,6 @@
 /** The master behind Sentinels, and its fence: a paused master that was replaced must not be believed. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { RedisServer, RedisTarget } from '../../schemas/redis-url.ts'
+import type { RedisServer, RedisTarget } from '../../environment/redis-url.ts'
 import { createFencedServer, type FencedServer, tickMsOf } from '../fence/fenced-server.ts'
 import { createRespSocket, type RespSocket } from '../socket/resp-socket.ts'
 

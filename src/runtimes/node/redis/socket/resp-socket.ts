@@ -4,7 +4,7 @@ import { Command, Redis, type RedisOptions, ReplyError } from 'ioredis'
 import type { Deadline } from '../../../../isolate/deadline.ts'
 import type { Fault } from '../../../../problems/reasons.ts'
 import type { RedisCommand, RedisReply, UsedSocket } from '../../../../redis/connection.ts'
-import type { RedisTarget } from '../../schemas/redis-url.ts'
+import type { RedisTarget } from '../../environment/redis-url.ts'
 import { oncePerTurn } from '../../system/once-per-turn.ts'
 import { requireUsable, UnusableServer } from './server-info.ts'
 

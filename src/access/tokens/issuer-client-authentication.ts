@@ -1,8 +1,7 @@
 /** Authenticates the gateway as a client of an issuer. */
 import { SignJWT } from 'jose'
-import { activeSigningKey, type KeyUse, reportExpiry } from '../../access/tokens/signing-keys.ts'
-import type { ReadinessCheck } from '../../routes/health.ts'
 import type { IssuerClient } from '../../validators/issuer-client.ts'
+import { activeSigningKey, type KeyUse, reportExpiry } from './signing-keys.ts'
 
 /** What authenticates a request. Contains secrets. */
 export interface Authentication {
@@ -16,6 +15,13 @@ const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 const ASSERTION_SECONDS = 60
 
 type Caller = 'introspection' | 'identity_provider'
+
+/** A check of readiness of the gateway. */
+interface ClientKeyCheck {
+  readonly name: 'clientKeys'
+  readonly decides: false
+  readonly check: () => Promise<unknown>
+}
 
 /** Returns what the key of a client is for. */
 const useOf = ({ issuer }: IssuerClient, dependency: Caller): KeyUse => ({
@@ -78,7 +84,7 @@ export function clientKeyChecks(
   clients: readonly IssuerClient[],
   now: () => number,
   caller: Caller,
-): readonly ReadinessCheck[] {
+): readonly ClientKeyCheck[] {
   const keyed = clients.filter((client) => 'key' in client)
   for (const client of keyed) reportExpiry([client.key], now(), useOf(client, caller))
   if (keyed.length === 0) return []

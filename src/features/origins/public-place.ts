@@ -1,7 +1,7 @@
 /** Where a path that an origin names is found at the gateway: the inverse of `routeTarget`. */
-import { coversHost } from '../http/host.ts'
-import { expandOptional } from '../http/path-pattern.ts'
-import type { PublicPlace } from './public-location.ts'
+import { coversHost } from '../../http/host.ts'
+import { expandOptional } from '../../http/path-pattern.ts'
+import type { PublicPlace } from '../../origin/public-location.ts'
 
 /** The part of a route that decides which path an origin receives. */
 export interface PlacedRoute {

@@ -1,12 +1,12 @@
 /** Schemas of the origins of a policy, and of the fields of its routes that use them. */
 import * as z from 'zod/mini'
-import { isHostPattern } from '../http/host.ts'
-import { isPathPattern } from '../http/path-pattern.ts'
-import { superRefine } from './checks.ts'
-import { credentialsSchema } from './credentials.ts'
-import { isReserved } from './request-header.ts'
-import { nonEmpty, wholeNumber } from './schema-parts.ts'
-import { httpUrl } from './variables.ts'
+import { isHostPattern } from '../../http/host.ts'
+import { isPathPattern } from '../../http/path-pattern.ts'
+import { superRefine } from '../../validators/checks.ts'
+import { credentialsSchema } from '../../validators/credentials.ts'
+import { isReserved } from '../../validators/request-header.ts'
+import { nonEmpty, wholeNumber } from '../../validators/schema-parts.ts'
+import { httpUrl } from '../../validators/variables.ts'
 
 /** The names appear in URNs, log lines and metrics. */
 const NAME = /^[a-z][a-z0-9-]{0,62}$/

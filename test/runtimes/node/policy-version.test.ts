@@ -1,7 +1,7 @@
 /** The version of the policy in the metrics. */
 import { expect, test } from 'vitest'
 import { exposition } from '../../../src/observability/metrics/exposition.ts'
-import { policyGauges } from '../../../src/observability/metrics/policy-version.ts'
+import { policyGauges } from '../../../src/runtimes/node/policy-version.ts'
 
 const OLD = 'a'.repeat(64)
 const NEW = 'b'.repeat(64)

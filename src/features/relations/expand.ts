@@ -1,8 +1,8 @@
 /** Expands one level of a relation to an object, in the form of OpenFGA's `expand`. */
-import { type RelationModel, type Userset, usersetsOf } from './model.ts'
-import { mistakeOfTuple } from './permitted.ts'
-import type { NamedSubjects } from './store.ts'
-import { parseSubject } from './tuple.ts'
+import { type RelationModel, type Userset, usersetsOf } from '../../access/relations/model.ts'
+import { mistakeOfTuple } from '../../access/relations/permitted.ts'
+import type { NamedSubjects } from '../../access/relations/store.ts'
+import { parseSubject } from '../../access/relations/tuple.ts'
 
 interface Expansion {
   readonly model: RelationModel

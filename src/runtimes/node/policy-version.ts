@@ -1,6 +1,6 @@
 /** The versions of the policy that isolates use, for runtimes where a policy can change. */
-import type { Metric } from './catalogue.ts'
-import type { OwnGauges } from './exposition.ts'
+import type { Metric } from '../../observability/metrics/catalogue.ts'
+import type { OwnGauges } from '../../observability/metrics/exposition.ts'
 
 export interface PolicyVersion {
   /** SHA-256 of its files, in hexadecimal digits. */

@@ -4,7 +4,7 @@
  */
 import * as z from 'zod/mini'
 import type { $ZodType } from 'zod/v4/core'
-import { parseStrictJson } from '../http/strict-json.ts'
+import { parseStrictJson } from '../../http/strict-json.ts'
 
 type Decoded<Schema extends $ZodType> = z.ZodMiniType<z.output<Schema>>
 

@@ -1,7 +1,7 @@
 /** The path that an origin receives for a request: without a prefix, or another one. */
-import { Denied } from '../errors.ts'
-import { ambiguity, targetOf } from '../http/path.ts'
-import { type Mistake, type MistakeCode, mistakeAt, withPath } from '../problems/mistake.ts'
+import { Denied } from '../../errors.ts'
+import { ambiguity, targetOf } from '../../http/path.ts'
+import { type Mistake, type MistakeCode, mistakeAt, withPath } from '../../problems/mistake.ts'
 
 export interface TargetOptions {
   /** The pattern of the route. */
