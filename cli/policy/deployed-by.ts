@@ -10,7 +10,7 @@ const MAX_CHARACTERS = 200
 const GIT_MS = 5_000
 
 /** Returns the account of the process. */
-export function account(): string {
+function account(): string {
   try {
     return `${userInfo().username}@${hostname()}`
   } catch {

@@ -2,8 +2,6 @@
 import type { IncomingMessage } from 'node:http'
 import { request } from 'node:https'
 
-export type User = ReturnType<typeof createUser>
-
 /** Where the browser arrived. */
 export interface Page {
   readonly url: string

@@ -18,7 +18,7 @@ const TARGET = /^([^:]+:)((?:\d{1,3}\.){3}\d{1,3}|[\da-f:]+::\/64)$/
  * which limits use as a /64, becomes its /48 (`2001:db8:1::/48`). Returns any other text, such as
  * `unknown`, unchanged.
  */
-export function truncatedAddress(address: string): string {
+function truncatedAddress(address: string): string {
   const group = address.lastIndexOf('::/64')
   if (group !== -1) return `${address.slice(0, address.lastIndexOf(':', group - 1))}::/48`
   const dot = address.lastIndexOf('.')

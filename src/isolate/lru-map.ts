@@ -23,8 +23,6 @@ interface Entry<Key, Value> {
   newer: Entry<Key, Value> | undefined
 }
 
-export type LruMap<Key, Value> = ReturnType<typeof createLruMap<Key, Value>>
-
 export function createLruMap<Key, Value>({
   max = Number.POSITIVE_INFINITY,
   maxSize = Number.POSITIVE_INFINITY,

@@ -66,7 +66,7 @@ const MAX_PROOF_AHEAD_SECONDS = 10
 /** The largest difference between the clocks of two gateways. */
 export const MAX_GATEWAY_SKEW_SECONDS = 15
 /** From the first moment at which a gateway accepts a proof to the last at which another does. */
-export const PROOF_REPLAY_TTL_SECONDS =
+const PROOF_REPLAY_TTL_SECONDS =
   MAX_PROOF_AHEAD_SECONDS + MAX_PROOF_AGE_SECONDS + MAX_GATEWAY_SKEW_SECONDS
 
 /** Creates the verifier. Throws `Misconfigured` if nonces are required without a secret. */
@@ -153,7 +153,7 @@ const UNRESERVED = /^[\w.~-]$/
  * also be reachable by other names. If that is a loopback host, the request's own loopback origin is
  * accepted too. `Host` alone cannot make it one: a client chooses it.
  */
-export function isTarget(htu: string, url: string, publicOrigin: string): boolean {
+function isTarget(htu: string, url: string, publicOrigin: string): boolean {
   if (!HTTP_URI.test(htu)) return false
   const claimed = URL.parse(htu)
   const requested = URL.parse(url)

@@ -62,7 +62,7 @@ export async function blockOf(db: TrailDatabase, row: BlockRow): Promise<Block> 
   return { ...place, lines: linesOf(await textOf(db, row)) }
 }
 
-export const linesOf = (text: string): readonly string[] => text.split('\n')
+const linesOf = (text: string): readonly string[] => text.split('\n')
 
 /** Returns the lines that contain all needles, none of which has a line feed. Most texts have few such lines. */
 export function linesWith(text: string, needles: readonly string[]): readonly string[] {

@@ -35,7 +35,7 @@ export interface AuthenticatedClient {
 
 export type ClientAuthenticator = ReturnType<typeof createClientAuthenticator>
 
-export const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
 const BASIC = /^basic +([A-Za-z\d+/]+={0,2})$/i
 /** Longer credentials cannot be valid. The bound saves the work of hashing or parsing them. */

@@ -1,10 +1,10 @@
 /** Who uses a policy: the account, and the commit of the policy's file if there is one. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { account, deployedBy, deployerOf, withDeployer } from '../../../cli/policy/deployed-by.ts'
+import { deployedBy, deployerOf, withDeployer } from '../../../cli/policy/deployed-by.ts'
 import { policyWith } from '../../features/console/policy.ts'
 import boundedPolicy from '../../harness/bounded-policy.ts'
 
@@ -24,10 +24,12 @@ const git = (...args: readonly string[]) =>
   })
 
 test('names the account alone without a file, a repository, or a commit of the file', () => {
-  expect(deployedBy(undefined)).toBe(account())
-  expect(deployedBy(file)).toBe(account())
+  const account = deployedBy(undefined)
+  expect(account).toMatch(/^[^@,]+@/)
+  expect(account.slice(account.indexOf('@') + 1)).toBe(hostname())
+  expect(deployedBy(file)).toBe(account)
   git('init', '-q')
-  expect(deployedBy(file)).toBe(account())
+  expect(deployedBy(file)).toBe(account)
 })
 
 test('names the last commit of the file and its author, and changes that are not committed', () => {

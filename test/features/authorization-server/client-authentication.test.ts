@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { JWT_BEARER } from '../../../src/features/authorization-server/client-authenticator.ts'
 import {
   PUBLIC_URL,
   type Reply,
@@ -10,6 +9,7 @@ import {
   type TestGateway,
 } from './gateway.ts'
 
+const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 const GRANT = { grant_type: 'client_credentials' }
 const CONFIGURED = {
   id: '018f0000-0000-7000-8000-00000000c11e',
