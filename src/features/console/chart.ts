@@ -38,7 +38,7 @@ export function decisionChart(
       ? ''
       : html`<a href="${linkTo(bucket.time, end)}" aria-label="${label}"><title>${label}</title>${slot}${parts}</a>`
   })
-  return html`<svg viewBox="0 0 ${WIDTH} ${BASE}" role="group" aria-label="Decisions by time">${bars}</svg>
+  return html`<svg viewBox="0 0 ${WIDTH} ${BASE}" preserveAspectRatio="none" role="group" aria-label="Decisions by time">${bars}</svg>
 <p class="axis"><span>${shortTime(since)}</span><span>${shortTime(until)} UTC</span></p>
 <p class="key"><span class="allow">&#9632; allowed</span><span class="deny">&#9632; refused</span><span class="error">&#9632; failed</span></p>`
 }

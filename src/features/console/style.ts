@@ -11,11 +11,13 @@ a { color: var(--accent); }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; border-radius: 2px; }
 .skip { position: absolute; left: -100rem; }
 .skip:focus { left: 1rem; top: 0.5rem; background: var(--card); padding: 0.5rem; }
-header { display: flex; flex-wrap: wrap; align-items: center; gap: 0.25rem 1.5rem; padding: 0.5rem 1.25rem;
+header { display: flex; flex-wrap: wrap; align-items: center; gap: 0.25rem 0.75rem; padding: 0.5rem 1.25rem;
   background: var(--card); border-bottom: 1px solid var(--line); }
 .brand { font-weight: 700; color: inherit; text-decoration: none; padding: 0.5rem 0; }
 nav ul, .links { display: flex; flex-wrap: wrap; gap: 0.25rem; list-style: none; margin: 0; padding: 0; }
+nav ul { gap: 0.125rem; font-size: 0.9375rem; }
 nav a, .links a { display: block; padding: 0.5rem 0.75rem; border-radius: 6px; text-decoration: none; color: inherit; }
+nav a { padding: 0.5rem; }
 nav a:hover, .links a:hover { background: var(--bg); text-decoration: underline; }
 nav a[aria-current], .links a[aria-current] { font-weight: 600; color: var(--accent); background: var(--bg); }
 .who { margin: 0 0 0 auto; display: flex; flex-wrap: wrap; gap: 0.25rem 0.75rem; align-items: center; }
@@ -35,8 +37,9 @@ h2 { font-size: 1.1rem; margin: 0 0 0.75rem; }
 table { border-collapse: collapse; width: 100%; font-size: 0.9375rem; }
 th { text-align: left; color: var(--soft); font-weight: 600; white-space: nowrap; }
 th, td { padding: 0.4rem 0.75rem 0.4rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-td { overflow-wrap: anywhere; }
-td:first-child, time { white-space: nowrap; font-variant-numeric: tabular-nums; }
+td { overflow-wrap: anywhere; min-width: 5.5rem; }
+th:first-child, td:first-child { position: sticky; left: 0; background: var(--card); }
+time, td summary { white-space: nowrap; font-variant-numeric: tabular-nums; }
 dl.facts { display: grid; grid-template-columns: max-content 1fr; gap: 0.25rem 1rem; margin: 0; }
 dl.facts dt { color: var(--soft); }
 dl.facts dd { margin: 0; overflow-wrap: anywhere; }
@@ -44,7 +47,8 @@ dl.facts dd { margin: 0; overflow-wrap: anywhere; }
 .allow { color: var(--allow); } .deny { color: var(--deny); } .error { color: var(--error); }
 .empty, .note { color: var(--soft); margin: 0 0 0.5rem; }
 .done { border-left: 4px solid var(--allow); }
-form.filter { display: grid; gap: 0.75rem; grid-template-columns: repeat(auto-fill, minmax(10rem, 1fr)); align-items: end; }
+form.filter { display: grid; gap: 0.75rem; grid-template-columns: repeat(auto-fill, minmax(10rem, 1fr)); align-items: end;
+  margin: 0 0 1rem; }
 label { display: block; font-size: 0.875rem; color: var(--soft); }
 input, select, textarea, button { font: inherit; min-height: 2.5rem; padding: 0.375rem 0.625rem; border-radius: 6px; width: 100%;
   border: 1px solid var(--soft); background: var(--card); color: var(--text); }
@@ -55,12 +59,16 @@ details form, form.stack { display: grid; gap: 0.75rem; max-width: 28rem; }
 td details form { min-width: 14rem; white-space: normal; }
 pre { overflow: auto; max-height: 24rem; font-size: 0.875rem; white-space: pre-wrap; overflow-wrap: anywhere; }
 h3 { font-size: 1rem; margin: 0.75rem 0 0.25rem; } code { overflow-wrap: anywhere; }
-svg { display: block; width: 100%; height: auto; }
+svg { display: block; width: 100%; height: 8.5rem; }
 svg .allow { fill: var(--allow); } svg .deny { fill: var(--deny); } svg .error { fill: var(--error); }
 svg .slot { fill: transparent; } svg a:hover .slot, svg a:focus .slot { fill: var(--line); }
 .axis { display: flex; justify-content: space-between; margin: 0.25rem 0 0; color: var(--soft); font-size: 0.8125rem; }
 #live button { width: auto; margin-right: 0.5rem; }
 .key { display: flex; gap: 1rem; margin: 0.5rem 0 0; font-size: 0.875rem; }
 .mark { font-weight: 700; }
-@media (max-width: 40rem) { td { min-width: 5rem; } .who { margin-left: 0; } dl.facts { grid-template-columns: 1fr; } dl.facts dd { margin-bottom: 0.5rem; } }
+@media (max-width: 40rem) { header { padding: 0.25rem 0.75rem; } nav { order: 1; } nav a { padding: 0.25rem 0.5rem; }
+  main { padding: 0.5rem 0.75rem 3rem; } .card { padding: 0.75rem; } .grid, .card { margin-bottom: 0.75rem; }
+  th:first-child, td:first-child { position: static; } td:nth-child(n+4) { min-width: 11rem; }
+  form.filter { grid-template-columns: repeat(auto-fill, minmax(8rem, 1fr)); }
+  dl.facts { grid-template-columns: fit-content(45%) 1fr; } }
 `
