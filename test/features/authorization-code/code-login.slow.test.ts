@@ -191,6 +191,8 @@ describe.skipIf(CHROMIUM === undefined)('the consent page in Chromium', () => {
     const window = await openWindow(browser, url, VIEWS[0], user.jarOf(url))
     const found = await window.findFaults(url, VIEWS)
     expect(found).toEqual(VIEWS.map(([view]) => ({ view, title: 'Allow access?', ...NO_FAULT })))
+    const mark = "getComputedStyle(document.querySelector('main li')).listStyleType"
+    expect(await window.page.evaluate(mark)).toBe('disc')
     const view = VIEWS[2]
     if (TAKES_PICTURES && view !== undefined) {
       await window.show(view)

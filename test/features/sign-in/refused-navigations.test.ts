@@ -10,6 +10,7 @@ const REFUSALS: readonly [string, string, number, string][] = [
   ['an unknown page of the gateway', '/-/nothing', 404, 'This page does not exist'],
   ['a path with two readings', '/orders/%2e%2e%2faudit', 400, 'This link is not valid'],
   ['a page for programs', '/tokens-only', 401, 'This page is for programs'],
+  ['a login that took too long', '/oauth/callback?state=x', 400, 'The sign-in has expired'],
 ]
 
 const BRANDING = {

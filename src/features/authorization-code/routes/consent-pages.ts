@@ -132,7 +132,7 @@ function scopeList(
     const shown = known === own ? word : inUnknownLanguage(language, word)
     return html`<li>${shown} <small>(<code>${name}</code>)</small></li>`
   })
-  return html`<ul>${items}</ul>`
+  return html`<ul class="marks">${items}</ul>`
 }
 
 /** Returns the list of the apps that a user has allowed, the newest first, each with a form that withdraws it. */

@@ -39,13 +39,17 @@ const SECONDS = /^\d{1,9}$/
 /** Returns the title and the content of the page. It contains no more facts than the problem document. */
 export function deniedPage(language: PageLanguage, refused: RefusedNavigation) {
   const { title, text, links = '' } = explain(language, refused)
-  const id = refused.requestId
-  const reference =
-    id === undefined
-      ? ''
-      : html`<p><small>${sayIn(language)('page.help', { id: html`<code>${id}</code>` })}</small></p>`
-  return { title, content: html`<p>${text}</p>${links}${reference}` }
+  return {
+    title,
+    content: html`<p>${text}</p>${links}${requestReference(language, refused.requestId)}`,
+  }
 }
+
+/** Returns what a person names who asks for help. */
+export const requestReference = (language: PageLanguage, id: string | undefined): PageContent =>
+  id === undefined
+    ? ''
+    : html`<p><small>${sayIn(language)('page.help', { id: html`<code>${id}</code>` })}</small></p>`
 
 function explain(language: PageLanguage, refused: RefusedNavigation): Explanation {
   const { status, problem, account, path, isRepeatable, retryAfter } = refused
@@ -56,14 +60,14 @@ function explain(language: PageLanguage, refused: RefusedNavigation): Explanatio
       ? ''
       : html`${say('denied.account', { account: html`<strong>${account}</strong>` })} `
   const otherAccount = () =>
-    html`<ul><li><a class="choice" href="${signInPath({ returnPath: path, prompt: 'select_account' })}">${say('signIn.otherAccount')}</a></li>
+    html`<ul><li><a class="choice main" href="${signInPath({ returnPath: path, prompt: 'select_account' })}">${say('signIn.otherAccount')}</a></li>
 <li><a class="choice" href="${SIGN_OUT_PATH}">${say('signOut.title')}</a></li></ul>`
   const waitFirst = () =>
     retryAfter === null || !SECONDS.test(retryAfter)
       ? say('wait.moment')
       : say('wait.time', { time: formatDuration(language, Number(retryAfter)) })
   const tryAgain = () =>
-    isRepeatable ? html`<p><a class="choice" href="${path}">${say('wait.link')}</a></p>` : ''
+    isRepeatable ? html`<p><a class="choice main" href="${path}">${say('wait.link')}</a></p>` : ''
   const tooMany = () => ({
     title: say('denied.limited.title'),
     text: waitFirst(),
@@ -85,13 +89,13 @@ function explain(language: PageLanguage, refused: RefusedNavigation): Explanatio
       return {
         title: say('denied.session.title'),
         text: say('denied.session.text'),
-        links: html`<p><a class="choice" href="${signInPath({ returnPath: path })}">${say('signIn.link')}</a></p>`,
+        links: html`<p><a class="choice main" href="${signInPath({ returnPath: path })}">${say('signIn.link')}</a></p>`,
       }
     case 'insufficient_user_authentication':
       return {
         title: say('denied.stronger.title'),
         text: say('denied.stronger.text'),
-        links: html`<p><a class="choice" href="${signInPath({ returnPath: path, prompt: 'login' })}">${say('signIn.again')}</a></p>`,
+        links: html`<p><a class="choice main" href="${signInPath({ returnPath: path, prompt: 'login' })}">${say('signIn.again')}</a></p>`,
       }
     case 'cross_origin_request':
       return { title: say('denied.refused.title'), text: say('denied.otherSite.text') }

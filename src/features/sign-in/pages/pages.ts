@@ -42,7 +42,7 @@ export function signOutPage(language: PageLanguage, formTargets: readonly string
     formTargets,
     title: say('signOut.title'),
     content: html`<p>${say('signOut.text')}</p>
-<form method="post" action="${SIGN_OUT_PATH}"><button>${say('signOut.button')}</button></form>
+<form method="post" action="${SIGN_OUT_PATH}"><button class="main">${say('signOut.button')}</button></form>
 <p><a href="${HOME_PATH}">${say('page.back')}</a></p>`,
   }
 }

@@ -9,6 +9,7 @@ import { ENGLISH } from '../rendering/english.ts'
 import { inUnknownLanguage, type PageLanguage, textsOf } from '../rendering/language.ts'
 import type { Page } from '../rendering/page.ts'
 import { HOME_PATH, type SignInDemand, signInPath } from '../return-path.ts'
+import { requestReference } from './denied-page.ts'
 
 /** The login that was refused, as far as it is known. */
 export interface RefusedLogin {
@@ -26,10 +27,20 @@ export const signInAgain = (
   language: PageLanguage,
   demand: SignInDemand = { returnPath: HOME_PATH },
 ) =>
-  html`<p><a class="choice" href="${signInPath(demand)}">${sayIn(language)('signIn.link')}</a></p>`
+  html`<p><a class="choice main" href="${signInPath(demand)}">${sayIn(language)('signIn.link')}</a></p>`
 
 /** Names no more of a failure than a problem document would, except for the cause of a refused login. */
-export function errorPage(language: PageLanguage, error: Error, login: RefusedLogin = {}): Page {
+export function errorPage(
+  language: PageLanguage,
+  error: Error,
+  login?: RefusedLogin,
+  requestId?: string,
+): Page {
+  const page = describeError(language, error, login)
+  return { ...page, content: html`${page.content}${requestReference(language, requestId)}` }
+}
+
+function describeError(language: PageLanguage, error: Error, login: RefusedLogin = {}): Page {
   const { status, headers = {} } = problemOf(error)
   const say = sayIn(language)
   const shown = { status: status as NonNullable<Page['status']>, headers }

@@ -117,7 +117,8 @@ export function signInRoutes({
     // The gateway answers with a problem document.
     if (isForPrograms(c)) throw error
     const login = c.get(REFUSED) as RefusedLogin | undefined
-    return renderPage(c, (language) => errorPage(language, error, login))
+    const id = c.get('portcullis.requestId')
+    return renderPage(c, (language) => errorPage(language, error, login, id))
   })
 
   function redirect(location: string, cookies: readonly string[]): Response {

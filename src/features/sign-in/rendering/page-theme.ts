@@ -31,8 +31,8 @@ const DEFAULT_THEME = {
   font: 'system-ui, sans-serif',
   background: 'Canvas',
   text: 'CanvasText',
-  accent: 'LinkText',
-  radius: '4px',
+  accent: '#0b57c2',
+  radius: '8px',
 } as const satisfies Required<PageTheme>
 
 export interface PageTheme {
@@ -42,9 +42,9 @@ export interface PageTheme {
   readonly background?: string
   /** Color of the text. Default `CanvasText`. */
   readonly text?: string
-  /** Color of links and buttons. Default `LinkText`. */
+  /** Color of links and buttons. Default a blue: `#0b57c2`, in dark `#8ab8ff`. */
   readonly accent?: string
-  /** Radius of corners. Default `4px`. */
+  /** Radius of corners. Default `8px`. */
   readonly radius?: string
 }
 
@@ -53,36 +53,50 @@ export function formatStyle(theme: PageTheme): string {
   const variables = Object.entries({ ...DEFAULT_THEME, ...theme })
     .map(([name, value]) => `--portcullis-${name}: ${value};`)
     .join(' ')
-  return `:root { color-scheme: light dark; ${variables} }${RULES}`
+  const inDark =
+    theme.accent === undefined
+      ? '\n@media (prefers-color-scheme: dark) { :root { --portcullis-accent: #8ab8ff } }'
+      : ''
+  return `:root { color-scheme: light dark; ${variables} }${inDark}${RULES}`
 }
 
 const RULES = `
-body { font: 1.125rem/1.5 var(--portcullis-font); background: var(--portcullis-background);
-  color: var(--portcullis-text); max-width: 32rem; margin: 0 auto; padding: 8vh 1.25rem 2rem;
+:root { --line: color-mix(in srgb, var(--portcullis-text) 20%, transparent);
+  --edge: color-mix(in srgb, var(--portcullis-text) 60%, transparent); }
+body { font: 1rem/1.5 var(--portcullis-font); background: var(--portcullis-background);
+  color: var(--portcullis-text); max-width: 30rem; margin: 0 auto; padding: 8vh 1.25rem 2rem;
   overflow-wrap: anywhere; }
-header { display: flex; align-items: center; gap: 0.75rem; font-weight: 600; }
-header img { max-height: 3rem; max-width: 12rem; }
-h1 { font-size: 1.625rem; line-height: 1.25; }
-h2 { font-size: 1.125rem; margin: 0; }
+header { display: flex; align-items: center; gap: 0.75rem; font-weight: 600; margin-bottom: 1.25rem; }
+header img { max-height: 2.5rem; max-width: 12rem; }
+main { border: 1px solid var(--line); border-radius: calc(1.5 * var(--portcullis-radius)); padding: 1.75rem;
+  box-shadow: 0 2px 12px rgb(0 0 0 / 0.08); }
+main > :last-child { margin-bottom: 0; }
+h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 1rem; }
+h2 { font-size: 1rem; margin: 0; }
 a { color: var(--portcullis-accent); }
 ul { list-style: none; padding: 0; }
+.marks { list-style: disc; padding-inline-start: 1.25rem; }
+.marks li { margin: 0.375rem 0; }
 li, form { margin: 0.75rem 0; }
-section, .item { border-top: 1px solid; padding: 1rem 0; }
-.choice, button { display: flex; align-items: center; gap: 0.75rem; box-sizing: border-box; width: 100%;
-  min-height: 3rem; padding: 0.625rem 1rem; font: inherit; text-align: start; text-decoration: none;
-  cursor: pointer; background: transparent; color: inherit; border: 2px solid var(--portcullis-accent);
+section, .item { border-top: 1px solid var(--line); padding: 1rem 0 0; }
+.choice, button { display: flex; align-items: center; justify-content: center; gap: 0.75rem; box-sizing: border-box;
+  width: 100%; min-height: 2.75rem; padding: 0.5rem 1rem; font: inherit; font-weight: 500; text-decoration: none;
+  cursor: pointer; background: transparent; color: inherit; border: 1px solid var(--edge);
   border-radius: var(--portcullis-radius); }
+.choice:hover, button:hover { border-color: var(--portcullis-accent); outline: 1px solid var(--portcullis-accent); }
 .choice img { height: 1.5rem; width: 1.5rem; object-fit: contain; }
-.main { justify-content: center; font-weight: 600; background: var(--portcullis-accent);
-  color: var(--portcullis-background); }
-.apart { justify-content: center; margin-top: 1.5rem; border: 1px solid; }
+.main { font-weight: 600; background: var(--portcullis-accent); color: var(--portcullis-background);
+  border-color: var(--portcullis-accent); }
+.apart { margin-top: 1.5rem; }
+section button, .item button { width: auto; min-height: 2.25rem; padding: 0.25rem 0.75rem; }
 :focus-visible { outline: 3px solid var(--portcullis-accent); outline-offset: 2px; }
-small { opacity: 0.8; }
+small { opacity: 0.88; }
 details { margin: 0.5rem 0; }
 time { white-space: nowrap; }
 summary { cursor: pointer; padding: 0.25rem 0; }
 .mark { font-size: 0.875rem; font-weight: 400; padding: 0.125rem 0.5rem; border: 1px solid; border-radius: 1rem;
   white-space: nowrap; }
-footer { margin-top: 3rem; font-size: 0.875rem; }
+footer { margin-top: 1.5rem; font-size: 0.875rem; }
 footer a { margin-inline-end: 1rem; }
+@media (max-width: 30rem) { body { padding-top: 1.5rem; } main { border: 0; box-shadow: none; padding: 0; } }
 `
