@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { connectedStatus } from '../harness/connected.ts'
+import { testInLong } from '../harness/long.ts'
 import { directTo, hasRedisServer, startRealServer } from '../harness/resp-server.ts'
 import { type Gateways, prepareGateways } from './gateways.ts'
 import { storedEvents } from './stored.ts'
@@ -52,36 +53,42 @@ test('a process that ends with SIGTERM has stored the events of all its response
   expect(await gateways.verdict()).toMatchObject({ ok: true, events: 40 })
 })
 
-test('while the database is locked, requests go on; a consumer that is killed loses nothing [R38]', async () => {
-  const doomed = await gateways.start()
-  const first = await gateways.request(doomed.url)
-  await expect.poll(() => gateways.missing([first]), PATIENCE).toBe(0)
-  const lock = new DatabaseSync(join(gateways.folder, 'audit.db'))
-  lock.exec('BEGIN IMMEDIATE')
-  const ids = await Promise.all(Array.from({ length: 50 }, () => gateways.request(doomed.url)))
-  // The consumer has read some of them, or all, and waits for the lock.
-  const delivered = async () =>
-    (await gateways.redis.direct.xpending(DEFAULT_KEYS.auditStream, 'audit'))[0]
-  await expect.poll(delivered, PATIENCE).toBeGreaterThan(0)
-  ids.push(await gateways.request(doomed.url))
-  doomed.running.child.kill('SIGKILL')
-  lock.close()
-  await gateways.start()
-  await expect.poll(() => gateways.missing(ids), PATIENCE).toBe(0)
-  expect(await gateways.storedRequests()).toHaveLength(52)
-  expect(await gateways.verdict()).toMatchObject({ ok: true, events: 52 })
-})
+testInLong(
+  'while the database is locked, requests go on; a consumer that is killed loses nothing [R38]',
+  async () => {
+    const doomed = await gateways.start()
+    const first = await gateways.request(doomed.url)
+    await expect.poll(() => gateways.missing([first]), PATIENCE).toBe(0)
+    const lock = new DatabaseSync(join(gateways.folder, 'audit.db'))
+    lock.exec('BEGIN IMMEDIATE')
+    const ids = await Promise.all(Array.from({ length: 50 }, () => gateways.request(doomed.url)))
+    // The consumer has read some of them, or all, and waits for the lock.
+    const delivered = async () =>
+      (await gateways.redis.direct.xpending(DEFAULT_KEYS.auditStream, 'audit'))[0]
+    await expect.poll(delivered, PATIENCE).toBeGreaterThan(0)
+    ids.push(await gateways.request(doomed.url))
+    doomed.running.child.kill('SIGKILL')
+    lock.close()
+    await gateways.start()
+    await expect.poll(() => gateways.missing(ids), PATIENCE).toBe(0)
+    expect(await gateways.storedRequests()).toHaveLength(52)
+    expect(await gateways.verdict()).toMatchObject({ ok: true, events: 52 })
+  },
+)
 
-test('an event is not stored without a database, waits in Redis, and is stored by another process [R38]', async () => {
-  const { AUDIT_DATABASE, ...others } = gateways.environment
-  gateways.environment = { ...others, AUDIT_STREAM: 'redis' }
-  const sender = await gateways.start()
-  const ids = await Promise.all(Array.from({ length: 20 }, () => gateways.request(sender.url)))
-  expect(await gateways.redis.direct.xlen(DEFAULT_KEYS.auditStream)).toBe(20)
-  await gateways.start({ AUDIT_DATABASE: AUDIT_DATABASE ?? '' })
-  await expect.poll(() => gateways.redis.direct.xlen(DEFAULT_KEYS.auditStream), PATIENCE).toBe(0)
-  expect(await gateways.missing(ids)).toBe(0)
-})
+testInLong(
+  'an event is not stored without a database, waits in Redis, and is stored by another process [R38]',
+  async () => {
+    const { AUDIT_DATABASE, ...others } = gateways.environment
+    gateways.environment = { ...others, AUDIT_STREAM: 'redis' }
+    const sender = await gateways.start()
+    const ids = await Promise.all(Array.from({ length: 20 }, () => gateways.request(sender.url)))
+    expect(await gateways.redis.direct.xlen(DEFAULT_KEYS.auditStream)).toBe(20)
+    await gateways.start({ AUDIT_DATABASE: AUDIT_DATABASE ?? '' })
+    await expect.poll(() => gateways.redis.direct.xlen(DEFAULT_KEYS.auditStream), PATIENCE).toBe(0)
+    expect(await gateways.missing(ids)).toBe(0)
+  },
+)
 
 test.skipIf(!hasRedisServer)(
   'Redis is killed and starts again: no event of a response is lost [R38]',

@@ -8,7 +8,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { isStarvation } from '../../bench/measure/starvation.ts'
 import { descendants } from '../../bench/processes/proc.ts'
 import type { Measured, SuiteResult } from '../../bench/scenario.ts'
-import { IS_LONG } from '../harness/long.ts'
+import { IS_LONG, testInLong } from '../harness/long.ts'
 
 const RUN = join(import.meta.dirname, '..', '..', 'bench', 'run.ts')
 /** Enough for the start of two runtimes on a busy machine. */
@@ -67,19 +67,22 @@ describe('a run', { timeout: TIMEOUT_MS }, () => {
     },
   )
 
-  test('has the figures of the pipeline on workerd, which makes one call to Redis', async () => {
-    const stdout = await bench('--only', 'leases')
-    expect(stdout).toContain('(workerd, ')
-    const { figures, details } = measuredOf('leases')
-    const { summaries } = details as { summaries: { id: string; redisCalls: number }[] }
-    const callsOf = (name: string) => summaries.find(({ id }) => id === name)?.redisCalls
-    expect(callsOf('gateway')).toBeGreaterThan(0.9)
-    expect(callsOf('leased')).toBeLessThan(0.5)
-    expect(callsOf('refused-forged-token')).toBe(0)
-    expect(figures.map(({ id }) => id)).toContain('refused-forged-token-cpu')
-  })
+  testInLong(
+    'has the figures of the pipeline on workerd, which makes one call to Redis',
+    async () => {
+      const stdout = await bench('--only', 'leases')
+      expect(stdout).toContain('(workerd, ')
+      const { figures, details } = measuredOf('leases')
+      const { summaries } = details as { summaries: { id: string; redisCalls: number }[] }
+      const callsOf = (name: string) => summaries.find(({ id }) => id === name)?.redisCalls
+      expect(callsOf('gateway')).toBeGreaterThan(0.9)
+      expect(callsOf('leased')).toBeLessThan(0.5)
+      expect(callsOf('refused-forged-token')).toBe(0)
+      expect(figures.map(({ id }) => id)).toContain('refused-forged-token-cpu')
+    },
+  )
 
-  test('has the growth of the chosen tables, up to the chosen size', async () => {
+  testInLong('has the growth of the chosen tables, up to the chosen size', async () => {
     await bench('--only', 'growth', '--quick', '--tables', 'routes,streams', '--most', '100')
     const { tables = [], notes = [] } = measuredOf('growth')
     expect(tables.map(({ rows }) => rows.map(([size]) => size))).toEqual([
@@ -89,7 +92,7 @@ describe('a run', { timeout: TIMEOUT_MS }, () => {
     expect(notes.join()).toContain('Not measured: 2,000 routes of the policy: --most is 100.')
   })
 
-  test('a profile has the folders and packages of the gateway', async () => {
+  testInLong('a profile has the folders and packages of the gateway', async () => {
     await bench('--profile')
     const { owners } = resultOf('profile-node') as { owners: { owner: string }[] }
     for (const name of ['src/middleware', 'undici', 'Node'])

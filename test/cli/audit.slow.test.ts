@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { groupCommands } from '../../src/audit/command-events.ts'
+import { describeInLong, testInLong } from '../harness/long.ts'
 import { type Credentials, type Operator, startOperator } from './operator.ts'
 
 let operator: Operator
@@ -85,7 +86,7 @@ describe('audit query', () => {
       ])
   })
 
-  test('returns pages of events, the newest first', async () => {
+  testInLong('returns pages of events, the newest first', async () => {
     await refusedRequest()
     const all = async (...args: string[]) =>
       operator.runJson<{ events: Event[]; cursor?: string }>('audit', 'query', ...args)
@@ -98,13 +99,13 @@ describe('audit query', () => {
     expect(hint.stderr).toMatch(/^More entries: --cursor \S+$/m)
   })
 
-  test('exits with 1 for an invalid limit, and names the field', async () => {
+  testInLong('exits with 1 for an invalid limit, and names the field', async () => {
     const { code, stdout, stderr } = await operator.attempt(['audit', 'query', '--limit', '0'])
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(/^portcullis: invalid_input: .*\n {2}query\/limit: /)
   })
 
-  test('prints nothing on stdout if no event matches', async () => {
+  testInLong('prints nothing on stdout if no event matches', async () => {
     const { code, stdout, stderr } = await operator.attempt([
       'audit',
       'query',
@@ -187,59 +188,65 @@ test('audit tail prints each event once, continues after an outage of Redis, and
   expect(events.map(({ requestId }) => requestId)).toEqual(expect.arrayContaining(later))
 })
 
-test('audit tail omits its own reads, unless --route selects them, and prints the reads of other clients', async () => {
-  const other = await operator.runJson<Credentials & Record<string, unknown>>(
-    ...['clients', 'create', '--name', 'other', '--role', 'operator'],
-    ...['--grant', 'client_credentials'],
-  )
-  const tail = operator.start('audit', 'tail', '--json')
-  const byRoute = operator.start('audit', 'tail', '--json', '--route', '/-/admin/audit')
-  const own = await operator.clientId()
-  await byRoute.printed(new RegExp(`"client":"${own}"`))
-  expect((await operator.attemptAs(other, 'audit', 'query')).code).toBe(0)
-  await tail.printed(new RegExp(`"client":"${other.clientId}".*"route":"/-/admin/audit"`))
-  const last = await refusedRequest()
-  await tail.printed(new RegExp(last))
-  for (const running of [tail, byRoute]) running.kill('SIGINT')
-  const { stdout } = await tail.ended
-  await byRoute.ended
-  const events = stdout
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Event)
-  const reads = events.filter(({ route }) => route === '/-/admin/audit')
-  expect(new Set(reads.map(({ actor }) => actor.client))).toEqual(new Set([other.clientId]))
-})
+testInLong(
+  'audit tail omits its own reads, unless --route selects them, and prints the reads of other clients',
+  async () => {
+    const other = await operator.runJson<Credentials & Record<string, unknown>>(
+      ...['clients', 'create', '--name', 'other', '--role', 'operator'],
+      ...['--grant', 'client_credentials'],
+    )
+    const tail = operator.start('audit', 'tail', '--json')
+    const byRoute = operator.start('audit', 'tail', '--json', '--route', '/-/admin/audit')
+    const own = await operator.clientId()
+    await byRoute.printed(new RegExp(`"client":"${own}"`))
+    expect((await operator.attemptAs(other, 'audit', 'query')).code).toBe(0)
+    await tail.printed(new RegExp(`"client":"${other.clientId}".*"route":"/-/admin/audit"`))
+    const last = await refusedRequest()
+    await tail.printed(new RegExp(last))
+    for (const running of [tail, byRoute]) running.kill('SIGINT')
+    const { stdout } = await tail.ended
+    await byRoute.ended
+    const events = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Event)
+    const reads = events.filter(({ route }) => route === '/-/admin/audit')
+    expect(new Set(reads.map(({ actor }) => actor.client))).toEqual(new Set([other.clientId]))
+  },
+)
 
-test('audit tail begins with events after its start, by the clock of the gateway', async () => {
-  const before = await refusedRequest()
-  const refused = () => operator.run('audit', 'query', '--decision', 'deny')
-  await expect.poll(refused).toContain(before)
-  const tail = operator.start('audit', 'tail', '--decision', 'deny')
-  const requestIds: string[] = []
-  const printed = tail.printed(/ deny +401 +GET +\/orders /)
-  for (let isPrinted = false; !isPrinted; ) {
-    requestIds.push(await refusedRequest())
-    isPrinted = await Promise.race([printed.then(() => true), pause(500, false)])
-  }
-  tail.kill('SIGTERM')
-  const { code, stdout, stderr } = await tail.ended
-  expect(code).toBe(0)
-  expect(stderr).toMatch(HEADING)
-  const [row = ''] = stdout.split('\n')
-  for (const [heading, cell] of [
-    ['DECISION', 'deny'],
-    ['METHOD', 'GET'],
-    ['ROUTE', '/orders'],
-    ['REASON', 'missing_token'],
-    ['REQUEST ID', requestIds.find((requestId) => row.includes(requestId)) ?? 'none'],
-  ] as const)
-    expect(row.slice(stderr.indexOf(heading))).toMatch(new RegExp(`^${cell}( |$)`))
-  expect(stdout).not.toContain(before)
-  expect(requestIds.some((requestId) => stdout.includes(requestId))).toBe(true)
-})
+testInLong(
+  'audit tail begins with events after its start, by the clock of the gateway',
+  async () => {
+    const before = await refusedRequest()
+    const refused = () => operator.run('audit', 'query', '--decision', 'deny')
+    await expect.poll(refused).toContain(before)
+    const tail = operator.start('audit', 'tail', '--decision', 'deny')
+    const requestIds: string[] = []
+    const printed = tail.printed(/ deny +401 +GET +\/orders /)
+    for (let isPrinted = false; !isPrinted; ) {
+      requestIds.push(await refusedRequest())
+      isPrinted = await Promise.race([printed.then(() => true), pause(500, false)])
+    }
+    tail.kill('SIGTERM')
+    const { code, stdout, stderr } = await tail.ended
+    expect(code).toBe(0)
+    expect(stderr).toMatch(HEADING)
+    const [row = ''] = stdout.split('\n')
+    for (const [heading, cell] of [
+      ['DECISION', 'deny'],
+      ['METHOD', 'GET'],
+      ['ROUTE', '/orders'],
+      ['REASON', 'missing_token'],
+      ['REQUEST ID', requestIds.find((requestId) => row.includes(requestId)) ?? 'none'],
+    ] as const)
+      expect(row.slice(stderr.indexOf(heading))).toMatch(new RegExp(`^${cell}( |$)`))
+    expect(stdout).not.toContain(before)
+    expect(requestIds.some((requestId) => stdout.includes(requestId))).toBe(true)
+  },
+)
 
-describe('explain', () => {
+describeInLong('explain', () => {
   test('--live explains a request by the state of the gateway, and counts nothing', async () => {
     const subject = crypto.randomUUID()
     const asked = ['explain', 'GET', '/orders', '--as', subject, '--role', 'reader', '--live']

@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { testInLong } from '../harness/long.ts'
 import { isInstalled } from '../harness/process.ts'
 import { makeNodeProject } from '../runtimes/node/project.ts'
 import { CLI, runCli } from './command-line.ts'
@@ -172,7 +173,7 @@ while zpty -r shell line; do print -rn -- $line; done`,
       keys,
     ])
 
-  test.each([
+  testInLong.each([
     ['a command', 'portcullis rel\t', ['relations']],
     ['a subcommand', 'portcullis api-keys rot\t', ['api-keys', 'rotate']],
     ['an option', 'portcullis audit query --req\t', ['audit', 'query', '--request-id']],
@@ -193,7 +194,7 @@ describe.runIf(isInstalled('fish'))('in fish, the tab key', () => {
   const suggested = (line: string): Promise<string> =>
     outputOf('fish', ['--no-config', '-c', 'source start.fish; complete -C $argv[1]', line])
 
-  test.each([
+  testInLong.each([
     ['a command', 'portcullis rel', 'relations'],
     ['a subcommand', 'portcullis api-keys rot', 'rotate'],
     ['an option', 'portcullis audit query --req', '--request-id'],

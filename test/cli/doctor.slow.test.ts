@@ -11,6 +11,7 @@ import { startUpstashRest } from '../../dev/upstash-rest/server.ts'
 import { generateSigningJwk } from '../features/operators/signing-jwk.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { createKey } from '../harness/issuer.ts'
+import { everyOrAll, testInLong } from '../harness/long.ts'
 import { freePort, ROOT } from '../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { runHere } from './command-here.ts'
@@ -163,17 +164,23 @@ describe('a broken set-up is the first finding, with its remedy:', () => {
     expect(first?.remedy).toMatch(/^[A-Z].+\.$/)
   }
 
-  test.each<[string, Changes, string]>([
-    ['no database', { UPSTASH_REDIS_REST_URL: undefined }, 'UPSTASH_REDIS_REST_URL: is missing'],
-    ['no origin', { ORIGIN_URL: undefined }, 'ORIGIN_URL: is missing'],
-    ['a URL with a path', { PUBLIC_URL: 'https://api.test/v1' }, 'PUBLIC_URL: must have no path'],
-    ['an issuer without audience', { ISSUERS: '[{"issuer":"https://a.test"}]' }, 'ISSUERS[0].audi'],
-    [
-      'keys that are not JSON',
-      { SIGNING_KEYS: `{${canary()}` },
-      'SIGNING_KEYS: must be valid JSON',
-    ],
-  ])('%s', async (_, changes, seen) => {
+  test.each<[string, Changes, string]>(
+    everyOrAll(3, [
+      ['no database', { UPSTASH_REDIS_REST_URL: undefined }, 'UPSTASH_REDIS_REST_URL: is missing'],
+      ['no origin', { ORIGIN_URL: undefined }, 'ORIGIN_URL: is missing'],
+      ['a URL with a path', { PUBLIC_URL: 'https://api.test/v1' }, 'PUBLIC_URL: must have no path'],
+      [
+        'an issuer without audience',
+        { ISSUERS: '[{"issuer":"https://a.test"}]' },
+        'ISSUERS[0].audi',
+      ],
+      [
+        'keys that are not JSON',
+        { SIGNING_KEYS: `{${canary()}` },
+        'SIGNING_KEYS: must be valid JSON',
+      ],
+    ]),
+  )('%s', async (_, changes, seen) => {
     const diagnosis = await examine(changes)
     await expectFirst(diagnosis, 'environment', seen)
   })
@@ -183,7 +190,7 @@ describe('a broken set-up is the first finding, with its remedy:', () => {
     await expectFirst(diagnosis, 'redis', /^http:\S+ refuses the token$/)
   })
 
-  test('another server instead of Redis', async () => {
+  testInLong('another server instead of Redis', async () => {
     const diagnosis = await examine({ UPSTASH_REDIS_REST_URL: origin.url })
     await expectFirst(diagnosis, 'redis', /does not respond like the REST API/)
   })
@@ -202,21 +209,21 @@ describe('a broken set-up is the first finding, with its remedy:', () => {
     return proxy
   }
 
-  test('a database that hangs', async () => {
+  testInLong('a database that hangs', async () => {
     const proxy = await proxied()
     await proxy.set({ kind: 'hang' })
     const diagnosis = await examine({ UPSTASH_REDIS_REST_URL: proxy.url })
     await expectFirst(diagnosis, 'redis', /does not respond within 5000 ms/)
   })
 
-  test('a proxy that answers with garbage', async () => {
+  testInLong('a proxy that answers with garbage', async () => {
     const proxy = await proxied()
     await proxy.set({ kind: 'garbage' })
     const diagnosis = await examine({ UPSTASH_REDIS_REST_URL: proxy.url })
     await expectFirst(diagnosis, 'redis', /cannot be reached/)
   })
 
-  test('a database that is slower than REDIS_TIMEOUT_MS', async () => {
+  testInLong('a database that is slower than REDIS_TIMEOUT_MS', async () => {
     const proxy = await proxied()
     await proxy.set({ kind: 'latency', ms: 60 })
     const changes = { UPSTASH_REDIS_REST_URL: proxy.url, REDIS_TIMEOUT_MS: '50' }
@@ -257,7 +264,7 @@ describe('a broken set-up is the first finding, with its remedy:', () => {
     await expectFirst(await examine(changes), 'redis scripts', /may not run scripts or write/)
   })
 
-  test('a database that evicts keys', async (context) => {
+  testInLong('a database that evicts keys', async (context) => {
     if (redis.kind !== 'server') context.skip('the embedded Redis has no memory limit')
     const direct = new Redis(redis.redisUrl)
     onTestFinished(async () => {
@@ -270,7 +277,7 @@ describe('a broken set-up is the first finding, with its remedy:', () => {
     await expectFirst(await examine(), 'redis memory', /allkeys-lru/)
   })
 
-  test.each([
+  testInLong.each([
     ['that is absent', '/absent', /^jwksUri http:\S+\/absent responds with status 404$/],
     ['that is a page', '/page', /text that is not JSON$/],
     ['without keys', '/none', /has no key that can be used for RS256/],
@@ -280,7 +287,7 @@ describe('a broken set-up is the first finding, with its remedy:', () => {
     await expectFirst(diagnosis, 'key set of https://idp.test', seen)
   })
 
-  test('an issuer whose keys are for another algorithm', async () => {
+  testInLong('an issuer whose keys are for another algorithm', async () => {
     const remote = { jwksUri: `${providers.url}/keys`, algorithms: ['RS256'] }
     const diagnosis = await examine({ ISSUERS: issuersOf(remote) })
     await expectFirst(
@@ -291,7 +298,7 @@ describe('a broken set-up is the first finding, with its remedy:', () => {
     expect(diagnosis.findings[0]?.remedy).toContain('`algorithms`')
   })
 
-  test('an issuer with a wrong name', async () => {
+  testInLong('an issuer with a wrong name', async () => {
     const issuer = `${providers.url}/other`
     const diagnosis = await examine({ ISSUERS: issuersOf({}, issuer) })
     await expectFirst(diagnosis, `key set of ${issuer}`, /somebody\.example/)
@@ -346,7 +353,7 @@ database_id = "7f3c2b1a-9d8e-4f6a-8b5c-1d2e3f4a5b6c"
     expect(checksOf(diagnosis, 'warning')).toEqual([])
   })
 
-  test.each([
+  testInLong.each([
     [
       'wrangler.toml',
       'binding = "AUDIT_QUEUE"',
@@ -362,7 +369,7 @@ database_id = "7f3c2b1a-9d8e-4f6a-8b5c-1d2e3f4a5b6c"
     await expectFirst(diagnosis, file, seen)
   })
 
-  test.each([
+  testInLong.each([
     [
       'audit.toml',
       'queue = "gateway-audit"',
@@ -407,7 +414,7 @@ database_id = "7f3c2b1a-9d8e-4f6a-8b5c-1d2e3f4a5b6c"
     },
   }
 
-  test.each([
+  testInLong.each([
     ['misconfigured', 'gateway', /^is deployed, but misconfigured$/],
     ['page', 'gateway', /not in the form of a gateway/],
     ['unready', 'readiness of queue', /reports that it fails/],

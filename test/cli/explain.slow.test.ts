@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createIssuer } from 'portcullis/testing'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { testInLong } from '../harness/long.ts'
 import { makeNodeProject } from '../runtimes/node/project.ts'
 import { runCli } from './command-line.ts'
 
@@ -51,7 +52,7 @@ describe('explain', () => {
     expect(stdout).toMatch(/^ {2}x-forwarded-for: 198\.51\.100\.7$/m)
   })
 
-  test('finds the route of a host', async () => {
+  testInLong('finds the route of a host', async () => {
     const found = await explain(['GET', '/books', '--host', 'api.shop.example'])
     expect(found.code).toBe(0)
     expect(found.stdout).toMatch(/^allowed: GET \/books is 200, ok, by the route \/books$/m)
@@ -60,7 +61,7 @@ describe('explain', () => {
     expect((await explain(['GET', '/books'])).stdout).toMatch(/^refused: .+ is 404, not_found/m)
   })
 
-  test('remarks on a role that the policy does not have', async () => {
+  testInLong('remarks on a role that the policy does not have', async () => {
     const { stderr } = await explain(['GET', '/orders/1', '--role', 'raeder'])
     expect(stderr).toBe('The policy has no role raeder; did you mean "reader"?\n')
   })
@@ -100,14 +101,14 @@ describe('explain', () => {
     )
   })
 
-  test('refuses a credential that is not a JWT, and does not repeat it', async () => {
+  testInLong('refuses a credential that is not a JWT, and does not repeat it', async () => {
     const { code, stderr } = await explain(['GET', '/orders/1', '--token-stdin'], 'pk_secret')
     expect(code).toBe(2)
     expect(stderr).toContain('only --live can explain opaque tokens and API keys')
     expect(stderr).not.toContain('pk_secret')
   })
 
-  test.each([
+  testInLong.each([
     [[], 'name the method and the path of the request'],
     [['GET', 'orders'], 'must have the form "GET /path"'],
     [['GET', '/orders/1', '--token-stdin', '--role', 'x'], '--token-stdin cannot be combined'],

@@ -16,6 +16,7 @@ import {
   type Signer,
 } from '../access/tokens/signer.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
+import { everyOrAll, testInLong } from '../harness/long.ts'
 import { freePort, isInstalled } from '../harness/process.ts'
 import { DOCUMENTED } from '../identity-providers/documented-tokens.ts'
 import { runHere } from './command-here.ts'
@@ -186,169 +187,171 @@ interface Case {
 }
 
 describe('the first line names the mistake:', () => {
-  test.each<[string, Case]>([
-    [
-      'a wrong audience',
-      {
-        entry: () => ({ audience: 'billing' }),
-        first: /^aud: the token is for "orders", and ISSUERS\[0\] expects "billing"$/,
-        set: () => ({ audience: 'orders' }),
-      },
-    ],
-    [
-      'an issuer with a slash too many',
-      {
-        entry: () => ({ issuer: `${iss}/` }),
-        first:
-          /^iss: the issuer "\S+\/plain" has no slash at its end, and that of ISSUERS\[0\] has one$/,
-        set: () => ({ issuer: iss }),
-      },
-    ],
-    [
-      'an issuer without its slash',
-      {
-        token: () => ({ claims: { iss: `${provider.url}/slash/` } }),
-        entry: () => ({ issuer: `${provider.url}/slash` }),
-        first:
-          /^iss: the issuer "\S+\/slash\/" ends with a slash, and that of ISSUERS\[0\] does not$/,
-        set: () => ({ issuer: `${provider.url}/slash/` }),
-      },
-    ],
-    [
-      'a missing typ',
-      {
-        token: () => ({ header: { typ: undefined } }),
-        first: /^typ: the header of the token has no typ, and ISSUERS\[0\] expects at\+jwt$/,
-        set: () => ({ typ: 'none', require: { client_id: '*' } }),
-      },
-    ],
-    [
-      'an algorithm that is not permitted',
-      {
-        token: () => ({ by: es384 }),
-        first: /^alg: the token is signed with ES384, and ISSUERS\[0\] permits RS256, PS256, /,
-        set: () => ({ algorithms: ['ES384'] }),
-      },
-    ],
-    [
-      'a clock that is ahead',
-      {
-        token: () => ({ claims: { iat: NOW_SECONDS + 40 } }),
-        first: /^iat: iat of the token is 40 s in the future: the clock of the issuer is ahead/,
-        set: () => ({ clockTolerance: 40 }),
-      },
-    ],
-    [
-      'a token that lives too long',
-      {
-        token: () => ({ claims: { exp: NOW_SECONDS + 100_000 } }),
-        first: /^lifetime: the token is valid for 100000 s, and ISSUERS\[0\] permits 86400 s/,
-        set: () => ({ maxTokenAge: 100_000 }),
-      },
-    ],
-    [
-      'roles in another claim',
-      {
-        token: () => ({ claims: { roles: undefined, app: { groups: ['staff'] } } }),
-        first:
-          /^roles: the token has no roles in "roles", and \["app","groups"\] looks like roles$/,
-        set: () => ({ rolesClaim: ['app', 'groups'] }),
-      },
-    ],
-    [
-      'a map without the roles of the token',
-      {
-        entry: () => ({ rolesMap: { Reader: 'reader', Admin: 'admin' } }),
-        first: /^roles: rolesMap of ISSUERS\[0\] maps none of the names in the token: "reader"$/,
-        set: () => ({ rolesMap: { Reader: 'reader', Admin: 'admin', reader: 'reader' } }),
-      },
-    ],
-    [
-      'a client that is not listed',
-      {
-        entry: () => ({ clients: ['mobile'] }),
-        first: /^client: the token is of the client "web", and ISSUERS\[0\] accepts "mobile"$/,
-        set: () => ({ clients: ['mobile', 'web'] }),
-      },
-    ],
-    [
-      'a token of another client, by a rule',
-      {
-        token: () => ({ claims: { azp: 'web' } }),
-        entry: () => ({ require: { azp: ['mobile', 'desktop'] } }),
-        first:
-          /^require azp: the token is of another client: the claim "azp" is "web", and ISSUERS\[0\] requires \["mobile","desktop"\]$/,
-      },
-    ],
-    [
-      'a wrong preset',
-      {
-        token: () => ({
-          claims: {
-            iss: `${provider.url}/realms/shop`,
-            typ: 'Bearer',
-            azp: 'web',
-            roles: undefined,
-            realm_access: { roles: ['reader'] },
-          },
-          header: { typ: 'JWT' },
-        }),
-        entry: () => ({ preset: 'okta', issuer: `${provider.url}/realms/shop` }),
-        first: /^preset: ISSUERS\[0\] has the preset "okta", and the token is of Keycloak$/,
-        set: () => ({ preset: 'keycloak' }),
-      },
-    ],
-    [
-      'an access token where an entry accepts ID tokens',
-      {
-        token: () => ({
-          claims: {
-            iss: 'https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_A',
-            aud: undefined,
-            client_id: 'orders',
-            token_use: 'access',
-            roles: undefined,
-            'cognito:groups': ['reader'],
-          },
-          header: { typ: undefined },
-        }),
-        entry: () => ({
-          preset: 'cognito-id',
-          issuer: 'https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_A',
-          jwksUri: `${provider.url}/keys`,
-        }),
-        first: /^preset: ISSUERS\[0\] has the preset "cognito-id"/,
-        set: () => ({ preset: 'cognito' }),
-      },
-    ],
-    [
-      'a token without an audience',
-      {
-        token: () => ({ claims: { aud: undefined, client_id: 'orders' } }),
-        first: /^aud: the token has no audience, and ISSUERS\[0\] expects "orders"$/,
-        set: () => ({ audienceClaim: 'client_id' }),
-      },
-    ],
-    [
-      'another user pool',
-      {
-        token: () => cognito('eu-west-1', 'eu-west-1_B'),
-        entry: cognitoEntry,
-        first:
-          /^iss: the token is of another user pool: its issuer is "https:\/\/cognito-idp\.eu-west-1\.amazonaws\.com\/eu-west-1_B"/,
-        set: () => ({ issuer: 'https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_B' }),
-      },
-    ],
-    [
-      'another region',
-      {
-        token: () => cognito('us-east-1', 'us-east-1_A'),
-        entry: cognitoEntry,
-        first: /^iss: the token is of another region and user pool: its issuer is /,
-        set: () => ({ issuer: 'https://cognito-idp.us-east-1.amazonaws.com/us-east-1_A' }),
-      },
-    ],
-  ])('%s', async (_, { token, entry, first, set }) => {
+  test.each<[string, Case]>(
+    everyOrAll(4, [
+      [
+        'a wrong audience',
+        {
+          entry: () => ({ audience: 'billing' }),
+          first: /^aud: the token is for "orders", and ISSUERS\[0\] expects "billing"$/,
+          set: () => ({ audience: 'orders' }),
+        },
+      ],
+      [
+        'an issuer with a slash too many',
+        {
+          entry: () => ({ issuer: `${iss}/` }),
+          first:
+            /^iss: the issuer "\S+\/plain" has no slash at its end, and that of ISSUERS\[0\] has one$/,
+          set: () => ({ issuer: iss }),
+        },
+      ],
+      [
+        'an issuer without its slash',
+        {
+          token: () => ({ claims: { iss: `${provider.url}/slash/` } }),
+          entry: () => ({ issuer: `${provider.url}/slash` }),
+          first:
+            /^iss: the issuer "\S+\/slash\/" ends with a slash, and that of ISSUERS\[0\] does not$/,
+          set: () => ({ issuer: `${provider.url}/slash/` }),
+        },
+      ],
+      [
+        'a missing typ',
+        {
+          token: () => ({ header: { typ: undefined } }),
+          first: /^typ: the header of the token has no typ, and ISSUERS\[0\] expects at\+jwt$/,
+          set: () => ({ typ: 'none', require: { client_id: '*' } }),
+        },
+      ],
+      [
+        'an algorithm that is not permitted',
+        {
+          token: () => ({ by: es384 }),
+          first: /^alg: the token is signed with ES384, and ISSUERS\[0\] permits RS256, PS256, /,
+          set: () => ({ algorithms: ['ES384'] }),
+        },
+      ],
+      [
+        'a clock that is ahead',
+        {
+          token: () => ({ claims: { iat: NOW_SECONDS + 40 } }),
+          first: /^iat: iat of the token is 40 s in the future: the clock of the issuer is ahead/,
+          set: () => ({ clockTolerance: 40 }),
+        },
+      ],
+      [
+        'a token that lives too long',
+        {
+          token: () => ({ claims: { exp: NOW_SECONDS + 100_000 } }),
+          first: /^lifetime: the token is valid for 100000 s, and ISSUERS\[0\] permits 86400 s/,
+          set: () => ({ maxTokenAge: 100_000 }),
+        },
+      ],
+      [
+        'roles in another claim',
+        {
+          token: () => ({ claims: { roles: undefined, app: { groups: ['staff'] } } }),
+          first:
+            /^roles: the token has no roles in "roles", and \["app","groups"\] looks like roles$/,
+          set: () => ({ rolesClaim: ['app', 'groups'] }),
+        },
+      ],
+      [
+        'a map without the roles of the token',
+        {
+          entry: () => ({ rolesMap: { Reader: 'reader', Admin: 'admin' } }),
+          first: /^roles: rolesMap of ISSUERS\[0\] maps none of the names in the token: "reader"$/,
+          set: () => ({ rolesMap: { Reader: 'reader', Admin: 'admin', reader: 'reader' } }),
+        },
+      ],
+      [
+        'a client that is not listed',
+        {
+          entry: () => ({ clients: ['mobile'] }),
+          first: /^client: the token is of the client "web", and ISSUERS\[0\] accepts "mobile"$/,
+          set: () => ({ clients: ['mobile', 'web'] }),
+        },
+      ],
+      [
+        'a token of another client, by a rule',
+        {
+          token: () => ({ claims: { azp: 'web' } }),
+          entry: () => ({ require: { azp: ['mobile', 'desktop'] } }),
+          first:
+            /^require azp: the token is of another client: the claim "azp" is "web", and ISSUERS\[0\] requires \["mobile","desktop"\]$/,
+        },
+      ],
+      [
+        'a wrong preset',
+        {
+          token: () => ({
+            claims: {
+              iss: `${provider.url}/realms/shop`,
+              typ: 'Bearer',
+              azp: 'web',
+              roles: undefined,
+              realm_access: { roles: ['reader'] },
+            },
+            header: { typ: 'JWT' },
+          }),
+          entry: () => ({ preset: 'okta', issuer: `${provider.url}/realms/shop` }),
+          first: /^preset: ISSUERS\[0\] has the preset "okta", and the token is of Keycloak$/,
+          set: () => ({ preset: 'keycloak' }),
+        },
+      ],
+      [
+        'an access token where an entry accepts ID tokens',
+        {
+          token: () => ({
+            claims: {
+              iss: 'https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_A',
+              aud: undefined,
+              client_id: 'orders',
+              token_use: 'access',
+              roles: undefined,
+              'cognito:groups': ['reader'],
+            },
+            header: { typ: undefined },
+          }),
+          entry: () => ({
+            preset: 'cognito-id',
+            issuer: 'https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_A',
+            jwksUri: `${provider.url}/keys`,
+          }),
+          first: /^preset: ISSUERS\[0\] has the preset "cognito-id"/,
+          set: () => ({ preset: 'cognito' }),
+        },
+      ],
+      [
+        'a token without an audience',
+        {
+          token: () => ({ claims: { aud: undefined, client_id: 'orders' } }),
+          first: /^aud: the token has no audience, and ISSUERS\[0\] expects "orders"$/,
+          set: () => ({ audienceClaim: 'client_id' }),
+        },
+      ],
+      [
+        'another user pool',
+        {
+          token: () => cognito('eu-west-1', 'eu-west-1_B'),
+          entry: cognitoEntry,
+          first:
+            /^iss: the token is of another user pool: its issuer is "https:\/\/cognito-idp\.eu-west-1\.amazonaws\.com\/eu-west-1_B"/,
+          set: () => ({ issuer: 'https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_B' }),
+        },
+      ],
+      [
+        'another region',
+        {
+          token: () => cognito('us-east-1', 'us-east-1_A'),
+          entry: cognitoEntry,
+          first: /^iss: the token is of another region and user pool: its issuer is /,
+          set: () => ({ issuer: 'https://cognito-idp.us-east-1.amazonaws.com/us-east-1_A' }),
+        },
+      ],
+    ]),
+  )('%s', async (_, { token, entry, first, set }) => {
     const text = await tokenOf(token?.())
     const fields = entryOf(entry?.())
     const diagnosis = await examine(text, [fields])
@@ -386,7 +389,7 @@ describe('the first line names the mistake:', () => {
     expect(diagnosis).toMatchObject({ code: 1, suggestion: null })
   })
 
-  test('an entry that accepts an ID token as an access token', async () => {
+  testInLong('an entry that accepts an ID token as an access token', async () => {
     const token = await tokenOf({ claims: { token_use: 'id' }, header: { typ: 'JWT' } })
     const diagnosis = await examine(token, [entryOf({ typ: 'JWT', require: { token_use: '*' } })])
     expect(diagnosis.first).toBe(
@@ -395,7 +398,7 @@ describe('the first line names the mistake:', () => {
     expect(diagnosis).toMatchObject({ code: 1, suggestion: null })
   })
 
-  test('a refresh token', async () => {
+  testInLong('a refresh token', async () => {
     const token = await tokenOf({ claims: { typ: 'Refresh' }, header: { typ: 'JWT' } })
     const diagnosis = await examine(token, [entryOf({ typ: 'JWT' })])
     expect(diagnosis.first).toBe(
@@ -405,7 +408,7 @@ describe('the first line names the mistake:', () => {
     expect(diagnosis).toMatchObject({ code: 1, suggestion: null })
   })
 
-  test('a token that is signed with a shared secret', async () => {
+  testInLong('a token that is signed with a shared secret', async () => {
     const token = await new SignJWT({ ...goodClaims, iss, aud: 'orders' })
       .setProtectedHeader({ alg: 'HS256', typ: 'at+jwt' })
       .sign(crypto.getRandomValues(new Uint8Array(32)))
@@ -414,7 +417,7 @@ describe('the first line names the mistake:', () => {
     expect(diagnosis).toMatchObject({ code: 1, suggestion: null })
   })
 
-  test('a key set that cannot be reached', async () => {
+  testInLong('a key set that cannot be reached', async () => {
     const jwksUri = `http://127.0.0.1:${await freePort()}/keys`
     const diagnosis = await examine(await tokenOf(), [entryOf({ jwksUri })])
     expect(diagnosis.first).toBe(`key set: jwksUri ${jwksUri} cannot be reached (ECONNREFUSED)`)
@@ -439,7 +442,7 @@ describe('the first line names the mistake:', () => {
     expect(diagnosis).toMatchObject({ code: 1, suggestion: null })
   })
 
-  test('a mistake of the entry before the age of the token', async () => {
+  testInLong('a mistake of the entry before the age of the token', async () => {
     const [iat, exp] = [NOW_SECONDS - 7_200, NOW_SECONDS - 3_600]
     const token = await tokenOf({ claims: { iat, exp, aud: 'other' } })
     const diagnosis = await examine(token, [entryOf()])
@@ -450,7 +453,7 @@ describe('the first line names the mistake:', () => {
     })
   })
 
-  test('a key that is no longer in the key set', async () => {
+  testInLong('a key that is no longer in the key set', async () => {
     const diagnosis = await examine(await tokenOf({ by: stranger }), [entryOf()])
     expect(diagnosis.first).toBe('key: the key "rotated" of the token is not in the key set')
     expect(diagnosis).toMatchObject({ code: 1, suggestion: null })
@@ -474,13 +477,13 @@ describe('the first line names the mistake:', () => {
     expect(diagnosis).toMatchObject({ code: 1, suggestion: null })
   })
 
-  test('an entry that is not valid', async () => {
+  testInLong('an entry that is not valid', async () => {
     const diagnosis = await examine(await tokenOf(), [{ issuer: iss }])
     expect(diagnosis.first).toBe('configuration: ISSUERS[0].audience: is missing')
     expect(diagnosis.code).toBe(1)
   })
 
-  test.each([
+  testInLong.each([
     ['realm', () => `${provider.url}/realms/a`, () => `${provider.url}/realms/b`],
     [
       'tenant',
@@ -588,7 +591,7 @@ test('values of claims are escaped and bounded', async () => {
   expect(stdout).toMatch(/^aud: the token is for "\\u001b\[31m/)
 })
 
-test('a long issuer is bounded', async () => {
+testInLong('a long issuer is bounded', async () => {
   const issuer = `${provider.url}/none/${'x'.repeat(1_500)}`
   const { stdout } = await doctor([issuer])
   expect(stdout).toMatch(/^discovery: metadata http/)
@@ -638,13 +641,13 @@ describe('the configuration is read from', () => {
     expect((await examine(await tokenOf(), undefined, ['--issuers', file])).first).toBe(found)
   })
 
-  test('a file of values', async () => {
+  testInLong('a file of values', async () => {
     const file = join(folder, 'staging.env')
     await writeFile(file, `ISSUERS='${JSON.stringify([entryOf()])}'\n`)
     expect((await examine(await tokenOf(), undefined, ['--values', file])).first).toBe(found)
   })
 
-  test.each([
+  testInLong.each([
     ['.dev.vars', (text: string) => `ISSUERS='${text}'\n`],
     [
       'wrangler.toml',
@@ -682,7 +685,7 @@ describe('an issuer', () => {
     )
   })
 
-  test.each([
+  testInLong.each([
     [
       'without the slash of its metadata',
       '/slash',
@@ -701,7 +704,7 @@ describe('an issuer', () => {
     expect(diagnosis.code).toBe(1)
   })
 
-  test('with a missing slash gets the entry of its metadata', async () => {
+  testInLong('with a missing slash gets the entry of its metadata', async () => {
     const { suggestion } = await examineIssuer(`${provider.url}/slash`)
     expect(suggestion).toMatchObject({ fields: { issuer: `${provider.url}/slash/` } })
   })

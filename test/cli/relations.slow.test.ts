@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createTupleBatches, tupleOfLine } from '../../cli/tuples.ts'
+import { testInLong } from '../harness/long.ts'
 import { runCli } from './command-line.ts'
 import { type Operator, startOperator } from './operator.ts'
 import { closeStubGateways, startStubGateway } from './stub-gateway.ts'
@@ -50,7 +51,7 @@ describe('relations', () => {
     expect(stdout).toMatch(/^outcome +denied$/m)
   })
 
-  test('that exceed the maximum depth are unknown: check exits with 3', async () => {
+  testInLong('that exceed the maximum depth are unknown: check exits with 3', async () => {
     const teams = Array.from(
       { length: 40 },
       (_, n) => `team:far${n}#member@team:far${n + 1}#member`,
@@ -67,7 +68,7 @@ describe('relations', () => {
     await operator.run('relations', 'delete', ...teams)
   })
 
-  test('are checked with contextual tuples, and with a consistency token', async () => {
+  testInLong('are checked with contextual tuples, and with a consistency token', async () => {
     const check = ['check', 'order:c2', 'owner', 'user:dora', '--json']
     const tuple = 'order:c2#owner@user:dora'
     expect((await operator.attempt(check)).code).toBe(1)
@@ -82,7 +83,7 @@ describe('relations', () => {
     await operator.run('relations', 'delete', tuple)
   })
 
-  test('of a tenant do not apply to other tenants', async () => {
+  testInLong('of a tenant do not apply to other tenants', async () => {
     const tuple = 'order:c3#owner@user:eve'
     await operator.run('relations', 'write', tuple, '--tenant', 'acme')
     const check = ['check', 'order:c3', 'owner', 'user:eve']
@@ -91,15 +92,18 @@ describe('relations', () => {
     await operator.run('relations', 'delete', tuple, '--tenant', 'acme')
   })
 
-  test('that are malformed exit with 2 before a request, and with 1 if the gateway refuses them', async () => {
-    const unwritten = await relations('write', 'order:1')
-    expect(unwritten.code).toBe(2)
-    expect(unwritten.stderr).toContain('It must be object#relation@subject.')
-    const refused = await relations('write', 'order:1#owner@user:a', 'order:1#own@user:a')
-    expect(refused.code).toBe(1)
-    expect(refused.stderr).toContain('body/writes/1/relation: must be a relation of order')
-    expect((await operator.attempt(['check', 'order:1', 'viewer', 'not-an-object'])).code).toBe(1)
-  })
+  testInLong(
+    'that are malformed exit with 2 before a request, and with 1 if the gateway refuses them',
+    async () => {
+      const unwritten = await relations('write', 'order:1')
+      expect(unwritten.code).toBe(2)
+      expect(unwritten.stderr).toContain('It must be object#relation@subject.')
+      const refused = await relations('write', 'order:1#owner@user:a', 'order:1#own@user:a')
+      expect(refused.code).toBe(1)
+      expect(refused.stderr).toContain('body/writes/1/relation: must be a relation of order')
+      expect((await operator.attempt(['check', 'order:1', 'viewer', 'not-an-object'])).code).toBe(1)
+    },
+  )
 })
 
 describe('relations import', () => {
@@ -127,7 +131,7 @@ describe('relations import', () => {
     expect(JSON.parse(back.stdout)).toMatchObject({ tuples: 250, written: 0 })
   })
 
-  test('reports a file that it cannot read', async () => {
+  testInLong('reports a file that it cannot read', async () => {
     const missing = join(folder, 'no-such-file')
     for (const [file, code] of [
       [missing, 'ENOENT'],
@@ -140,7 +144,7 @@ describe('relations import', () => {
       })
   })
 
-  test('names the line that is not a tuple, and the last line that was written', async () => {
+  testInLong('names the line that is not a tuple, and the last line that was written', async () => {
     const some = [...lines.slice(0, 120), 'order:1 owner user:a']
     const { code, stdout, stderr } = await operator.attempt(
       ['relations', 'import', '-', '--tenant', 'lines'],
@@ -153,7 +157,7 @@ describe('relations import', () => {
     )
   })
 
-  test('names the lines that the gateway refuses', async () => {
+  testInLong('names the lines that the gateway refuses', async () => {
     const some = ['# first', 'order:1#owner@user:a', '', 'order:1#own@user:a', 'bill:1#x@user:a']
     const { code, stderr } = await operator.attempt(
       ['relations', 'import', '-', '--tenant', 'lines'],
@@ -165,20 +169,23 @@ describe('relations import', () => {
     expect(stderr).toContain('  line 5/object: has a type that the model does not define\n')
   })
 
-  test('tries again while it is rate-limited, and reports it if all attempts fail', async () => {
-    const body = { code: 'rate_limited', title: 'Too many requests', status: 429 }
-    const { url, requests } = await startStubGateway({
-      '/-/admin/relations': { status: 429, headers: { 'Retry-After': '1' }, body },
-    })
-    const env = { PORTCULLIS_CLIENT_ID: 'x', PORTCULLIS_CLIENT_SECRET: 'y' }
-    const run = await runCli(['relations', 'import', '-', '--url', url], {
-      env,
-      input: 'order:1#owner@user:a\n',
-    })
-    expect(run.code).toBe(1)
-    expect(run.stderr).toContain('rate_limited: Too many requests; nothing was written')
-    expect(requests.filter(({ path }) => path === '/-/admin/relations')).toHaveLength(6)
-  })
+  testInLong(
+    'tries again while it is rate-limited, and reports it if all attempts fail',
+    async () => {
+      const body = { code: 'rate_limited', title: 'Too many requests', status: 429 }
+      const { url, requests } = await startStubGateway({
+        '/-/admin/relations': { status: 429, headers: { 'Retry-After': '1' }, body },
+      })
+      const env = { PORTCULLIS_CLIENT_ID: 'x', PORTCULLIS_CLIENT_SECRET: 'y' }
+      const run = await runCli(['relations', 'import', '-', '--url', url], {
+        env,
+        input: 'order:1#owner@user:a\n',
+      })
+      expect(run.code).toBe(1)
+      expect(run.stderr).toContain('rate_limited: Too many requests; nothing was written')
+      expect(requests.filter(({ path }) => path === '/-/admin/relations')).toHaveLength(6)
+    },
+  )
 })
 
 test('check exits with 3 during an outage of Redis, and returns a decision after it', async () => {

@@ -6,6 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { descendantsOf } from '../dev/start/processes.ts'
 import { startHttpServer } from '../harness/http-server.ts'
+import { testInLong } from '../harness/long.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { makeNodeProject } from '../runtimes/node/project.ts'
 import { startCli } from './command-line.ts'
@@ -184,7 +185,7 @@ describe('SIGHUP', () => {
     expect([await statusOf(`${url}/old`), await statusOf(`${url}/new`)]).toEqual([404, 200])
   })
 
-  test('loads a linked package of the workspace again', async () => {
+  testInLong('loads a linked package of the workspace again', async () => {
     const shared = join(project.folder, 'packages/shared')
     mkdirSync(shared, { recursive: true })
     symlinkSync(shared, join(project.folder, 'node_modules/shared'))
@@ -257,17 +258,20 @@ ${routesOf('/open', '/new')}`,
   })
 })
 
-test('--watch uses a saved file, an import of it, and one that comes back after it was removed', async () => {
-  const { url, log } = await served('--watch')
-  put('routes.ts', routesOf('/new'))
-  await log(/("policy: changed"[\s\S]*){1}\n/)
-  expect([await statusOf(`${url}/old`), await statusOf(`${url}/new`)]).toEqual([404, 200])
-  rmSync(join(project.folder, 'routes.ts'))
-  await log(/the old one stays.*routes\.ts.*\n/)
-  expect(await statusOf(`${url}/new`)).toBe(200)
-  put('routes.ts', routesOf('/old'))
-  await log(/("policy: changed"[\s\S]*){2}\n/)
-  expect([await statusOf(`${url}/old`), await statusOf(`${url}/new`)]).toEqual([200, 404])
-  put('portcullis.config.ts', POLICY.replace('roles: {}', "roles: { reader: ['orders:read'] }"))
-  await log(/("policy: changed"[\s\S]*){3}\n/)
-})
+testInLong(
+  '--watch uses a saved file, an import of it, and one that comes back after it was removed',
+  async () => {
+    const { url, log } = await served('--watch')
+    put('routes.ts', routesOf('/new'))
+    await log(/("policy: changed"[\s\S]*){1}\n/)
+    expect([await statusOf(`${url}/old`), await statusOf(`${url}/new`)]).toEqual([404, 200])
+    rmSync(join(project.folder, 'routes.ts'))
+    await log(/the old one stays.*routes\.ts.*\n/)
+    expect(await statusOf(`${url}/new`)).toBe(200)
+    put('routes.ts', routesOf('/old'))
+    await log(/("policy: changed"[\s\S]*){2}\n/)
+    expect([await statusOf(`${url}/old`), await statusOf(`${url}/new`)]).toEqual([200, 404])
+    put('portcullis.config.ts', POLICY.replace('roles: {}', "roles: { reader: ['orders:read'] }"))
+    await log(/("policy: changed"[\s\S]*){3}\n/)
+  },
+)

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { HEAP_FLAGS } from '../../cli/heap-flags.ts'
 import { writeAuthority, writeCertificate } from '../harness/certificate.ts'
 import { startHttpServer } from '../harness/http-server.ts'
+import { testInLong } from '../harness/long.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { makeNodeProject } from '../runtimes/node/project.ts'
 import { runCli, startCli } from './command-line.ts'
@@ -100,7 +101,7 @@ describe('the configuration', () => {
     },
   )
 
-  test('of a file with --values, below that of the environment', async () => {
+  testInLong('of a file with --values, below that of the environment', async () => {
     const lines = Object.entries(env).map(([name, value]) => `${name}=${value}\n`)
     writeFileSync(join(folder, 'values.env'), lines.join(''))
     const { url } = await served(['--values', 'values.env'], { HOST: '127.0.0.2', PORT: '0' })
@@ -147,7 +148,7 @@ describe('the configuration', () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining(text)])
   })
 
-  test('a mistake in the policy is named on its own line', async () => {
+  testInLong('a mistake in the policy is named on its own line', async () => {
     writeFileSync(join(folder, 'wrong.ts'), POLICY.replace("'/open'", "'open'"))
     const wrong = ['serve', '--check', '--config', 'wrong.ts']
     const { code, stderr } = await runCli(wrong, { cwd: folder, env })
@@ -157,7 +158,7 @@ describe('the configuration', () => {
     ])
   })
 
-  test('a port in use is reported', async () => {
+  testInLong('a port in use is reported', async () => {
     const { url } = await served()
     const { port } = new URL(url)
     const { code, stderr } = await runCli(['serve', '--port', port], { cwd: folder, env })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { createIssuer, type Issuer } from 'portcullis/testing'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
-import { IS_LONG } from '../harness/long.ts'
+import { IS_LONG, testInLong } from '../harness/long.ts'
 import { ROOT } from '../harness/process.ts'
 import { type CreatedProject, createProject } from './project.ts'
 import { makeTarballs, type Tarballs } from './tarballs.ts'
@@ -75,13 +75,16 @@ describe('a gateway on Node of npm create portcullis', () => {
     await project.run('npm', 'run', '-s', 'typecheck')
   })
 
-  test('finds no mistake in the variables of its example, once they are complete', async () => {
-    const example = await project.file('.env.example')
-    expect(example).toContain(issuer.issuer)
-    const values = 'REDIS_URL=redis://127.0.0.1:6379\n'
-    const check = `printf '${values}' | cat .env.example - > .env && npm run -s serve -- --check --values .env`
-    await project.run('sh', '-euc', check)
-  })
+  testInLong(
+    'finds no mistake in the variables of its example, once they are complete',
+    async () => {
+      const example = await project.file('.env.example')
+      expect(example).toContain(issuer.issuer)
+      const values = 'REDIS_URL=redis://127.0.0.1:6379\n'
+      const check = `printf '${values}' | cat .env.example - > .env && npm run -s serve -- --check --values .env`
+      await project.run('sh', '-euc', check)
+    },
+  )
 
   test.each([
     ['Dockerfile', 'ops/docker/Dockerfile'],

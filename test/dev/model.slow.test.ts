@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, test } from 'vitest'
 import { jsonTextOf } from '../../dev/model/file.ts'
 import { modelOf } from '../../dev/model/language.ts'
 import { compileModel } from '../../src/access/relations/compile-model.ts'
+import { testInLong } from '../harness/long.ts'
 import { ROOT } from '../harness/process.ts'
 import { type Checkout, makeCheckout, type Outcome } from './start/checkout.ts'
 
@@ -239,7 +240,7 @@ describe('npm run -s model', () => {
     expect(compileModel(json).types.get('department')?.get('head')?.directTypes).toHaveLength(2)
   })
 
-  it('reads the given files, and prints a result for each', async () => {
+  testInLong('reads the given files, and prints a result for each', async () => {
     await write('good.fga', documentsWith('viewer: [user]'))
     await write('bad.fga', documentsWith('viewer: editor', 'owner: [users]'))
     expect(await model('bad.fga', 'good.fga', 'none.fga')).toEqual({
@@ -257,7 +258,7 @@ describe('npm run -s model', () => {
     ])
   })
 
-  it('does not change the JSON of a model with a mistake', async () => {
+  testInLong('does not change the JSON of a model with a mistake', async () => {
     const before = await checkout.file('portcullis.model.json')
     await replaceInModel('define head: [user]', 'define head: [missing]')
     expect(await model()).toMatchObject({
@@ -269,50 +270,56 @@ describe('npm run -s model', () => {
     expect(await checkout.file('portcullis.model.json')).toBe(before)
   })
 
-  it('--check writes nothing, and fails if the JSON is missing, outdated or edited by hand', async () => {
-    expect(await model('--check')).toEqual({ code: 0, stdout: '', stderr: '' })
-    const before = await checkout.file('portcullis.model.json')
-    const old = {
-      code: 1,
-      stdout: '',
-      stderr: 'portcullis.model.json does not match portcullis.fga; run: npm run -s model\n',
-    }
-    await write('portcullis.model.json', before.replace('"1.1"', '"1.1" '))
-    expect(await model('--check')).toEqual(old)
-    await write('portcullis.model.json', before)
-    await replaceInModel('define head: [user]', 'define head: [user, team#member]')
-    expect(await model('--check')).toEqual(old)
-    expect(await checkout.file('portcullis.model.json')).toBe(before)
-    await write('new.fga', documentsWith('viewer: [user]'))
-    expect(await model('--check', 'new.fga')).toEqual({
-      code: 1,
-      stdout: '',
-      stderr: 'new.model.json is missing; run: npm run -s model -- new.fga\n',
-    })
-  })
+  testInLong(
+    '--check writes nothing, and fails if the JSON is missing, outdated or edited by hand',
+    async () => {
+      expect(await model('--check')).toEqual({ code: 0, stdout: '', stderr: '' })
+      const before = await checkout.file('portcullis.model.json')
+      const old = {
+        code: 1,
+        stdout: '',
+        stderr: 'portcullis.model.json does not match portcullis.fga; run: npm run -s model\n',
+      }
+      await write('portcullis.model.json', before.replace('"1.1"', '"1.1" '))
+      expect(await model('--check')).toEqual(old)
+      await write('portcullis.model.json', before)
+      await replaceInModel('define head: [user]', 'define head: [user, team#member]')
+      expect(await model('--check')).toEqual(old)
+      expect(await checkout.file('portcullis.model.json')).toBe(before)
+      await write('new.fga', documentsWith('viewer: [user]'))
+      expect(await model('--check', 'new.fga')).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: 'new.model.json is missing; run: npm run -s model -- new.fga\n',
+      })
+    },
+  )
 
-  it('--check prints the command that corrects the JSON, for every file and from every folder', async () => {
-    const folder = join(checkout.path, "mine, and bob's")
-    await mkdir(folder)
-    await writeFile(join(folder, 'notes.fga'), documentsWith('viewer: [user]'))
-    const from = (cwd: string, command: string) =>
-      checkout.run(['sh', '-c', command], { INIT_CWD: cwd, PORTCULLIS: checkout.path }).ended
-    const model = 'node "$PORTCULLIS/dev/model.ts"'
-    for (const [cwd, file] of [
-      [checkout.path, `'mine, and bob'\\''s/notes.fga'`],
-      [folder, 'notes.fga'],
-    ] as const) {
-      const { stderr } = await from(cwd, `${model} --check ${file}`)
-      const [, command = ''] = /; run: (npm run -s model -- .*)\n$/.exec(stderr) ?? []
-      expect(command, stderr).toBe(`npm run -s model -- ${file}`)
-      const made = await from(cwd, command.replace('npm run -s model --', model))
-      expect(made, made.stderr).toMatchObject({ code: 0, stderr: '' })
-      expect(await from(cwd, `${model} --check ${file}`)).toMatchObject({ code: 0 })
-      await rm(join(folder, 'notes.model.json'))
-    }
-  })
+  testInLong(
+    '--check prints the command that corrects the JSON, for every file and from every folder',
+    async () => {
+      const folder = join(checkout.path, "mine, and bob's")
+      await mkdir(folder)
+      await writeFile(join(folder, 'notes.fga'), documentsWith('viewer: [user]'))
+      const from = (cwd: string, command: string) =>
+        checkout.run(['sh', '-c', command], { INIT_CWD: cwd, PORTCULLIS: checkout.path }).ended
+      const model = 'node "$PORTCULLIS/dev/model.ts"'
+      for (const [cwd, file] of [
+        [checkout.path, `'mine, and bob'\\''s/notes.fga'`],
+        [folder, 'notes.fga'],
+      ] as const) {
+        const { stderr } = await from(cwd, `${model} --check ${file}`)
+        const [, command = ''] = /; run: (npm run -s model -- .*)\n$/.exec(stderr) ?? []
+        expect(command, stderr).toBe(`npm run -s model -- ${file}`)
+        const made = await from(cwd, command.replace('npm run -s model --', model))
+        expect(made, made.stderr).toMatchObject({ code: 0, stderr: '' })
+        expect(await from(cwd, `${model} --check ${file}`)).toMatchObject({ code: 0 })
+        await rm(join(folder, 'notes.model.json'))
+      }
+    },
+  )
 
-  it('--help lists every option, and a usage error exits with 2', async () => {
+  testInLong('--help lists every option, and a usage error exits with 2', async () => {
     const help = await model('--help')
     expect({ code: help.code, stderr: help.stderr }).toEqual({ code: 0, stderr: '' })
     for (const word of ['--check', '--help', 'FILE.fga', 'Status 1'])
@@ -329,28 +336,32 @@ describe('npm run -s model', () => {
     }
   })
 
-  it('npm start and npm run deploy refuse a model with a mistake or an outdated JSON', async () => {
-    await replaceInModel('define head: [user]', 'define head: [missing]')
-    const wrong = /^\w+: portcullis\.fga:\d+:12: department#head: missing: unknown type missing\n$/
-    const old =
-      /^\w+: portcullis\.model\.json does not match portcullis\.fga; run: npm run -s model\n$/
-    const commands = [
-      ['node', 'dev/start.ts'],
-      ['node', 'dev/deploy.ts', '--dry-run'],
-    ] as const
-    const expectRefusals = async (stderr: RegExp) => {
-      for (const command of commands)
-        expect(await checkout.run([...command]).ended).toEqual({
-          code: 1,
-          stdout: '',
-          stderr: expect.stringMatching(stderr),
-        })
-    }
-    await expectRefusals(wrong)
-    await replaceInModel('define head: [missing]', 'define head: [team#member]')
-    await expectRefusals(old)
-    expect(await readdir(checkout.path)).not.toContain('.dev.vars')
-  })
+  testInLong(
+    'npm start and npm run deploy refuse a model with a mistake or an outdated JSON',
+    async () => {
+      await replaceInModel('define head: [user]', 'define head: [missing]')
+      const wrong =
+        /^\w+: portcullis\.fga:\d+:12: department#head: missing: unknown type missing\n$/
+      const old =
+        /^\w+: portcullis\.model\.json does not match portcullis\.fga; run: npm run -s model\n$/
+      const commands = [
+        ['node', 'dev/start.ts'],
+        ['node', 'dev/deploy.ts', '--dry-run'],
+      ] as const
+      const expectRefusals = async (stderr: RegExp) => {
+        for (const command of commands)
+          expect(await checkout.run([...command]).ended).toEqual({
+            code: 1,
+            stdout: '',
+            stderr: expect.stringMatching(stderr),
+          })
+      }
+      await expectRefusals(wrong)
+      await replaceInModel('define head: [missing]', 'define head: [team#member]')
+      await expectRefusals(old)
+      expect(await readdir(checkout.path)).not.toContain('.dev.vars')
+    },
+  )
 })
 
 test('the committed JSON matches the model', async () => {

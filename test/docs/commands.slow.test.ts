@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createProgram } from '../../cli/program.ts'
+import { testInLong } from '../harness/long.ts'
 import { ROOT } from '../harness/process.ts'
 import { blocksOf, outlineOf } from './blocks.ts'
 import { CONSOLES } from './consoles.ts'
@@ -65,7 +66,7 @@ describe('commands that are not run, because they need an account or an argument
 
   afterAll(() => terminal?.close())
 
-  test('exist in wrangler', async () => {
+  testInLong('exist in wrangler', async () => {
     const wrangler = consoles.flatMap(
       (line) => /^npx wrangler ([a-z0-9]+(?: [a-z]+)?)/.exec(line)?.slice(1) ?? [],
     )

@@ -17,7 +17,7 @@ import {
 import { readOptions } from '../../../bench/record/options.ts'
 import type { RecordResult } from '../../../bench/record/result.ts'
 import { type LimitTerms, TERMS } from '../../../bench/record/terms.ts'
-import { IS_LONG } from '../../harness/long.ts'
+import { IS_LONG, testInLong } from '../../harness/long.ts'
 import { hasRedisServer } from '../../harness/resp-server.ts'
 
 const RUN = join(import.meta.dirname, '../../../bench/record/run.ts')
@@ -40,68 +40,71 @@ async function record(...args: readonly string[]) {
 }
 
 describe('npm run record', { timeout: TIMEOUT_MS }, () => {
-  test('four processes, with leases and without: no window above its limit, and no late admission after a revocation [R16]', async () => {
-    const history = join(folder, 'history.gz')
-    const { stdout, stderr, code } = await record(
-      ...['--bursts', '4', '--seconds', '24', '--window', '4', '--faults', 'hang', '--seed', '7'],
-      ...['--revocations', '25'],
-      ...['--results', folder, '--history', history],
-    )
-    expect(stdout, stderr).toContain('worst window')
-    const [file = ''] = readdirSync(folder).filter((name) => name.endsWith('-record.json'))
-    const result = JSON.parse(readFileSync(join(folder, file), 'utf8')) as RecordResult
-    expect(result.violations, stdout).toEqual([])
-    expect(result.revocations.total.late).toBe(0)
-    expect(result.families.rotated).toBeGreaterThan(0)
-    for (const [name, { limit, worstCertain, admitted }] of Object.entries(result.limits)) {
-      expect(worstCertain, name).toBeLessThanOrEqual(limit)
-      expect(admitted, name).toBeGreaterThan(0)
-    }
-    // On an overloaded machine, calls miss their deadlines. This is no violation.
-    expect(code).toBe(result.unexplained === 0 ? 0 : 1)
+  testInLong(
+    'four processes, with leases and without: no window above its limit, and no late admission after a revocation [R16]',
+    async () => {
+      const history = join(folder, 'history.gz')
+      const { stdout, stderr, code } = await record(
+        ...['--bursts', '4', '--seconds', '24', '--window', '4', '--faults', 'hang', '--seed', '7'],
+        ...['--revocations', '25'],
+        ...['--results', folder, '--history', history],
+      )
+      expect(stdout, stderr).toContain('worst window')
+      const [file = ''] = readdirSync(folder).filter((name) => name.endsWith('-record.json'))
+      const result = JSON.parse(readFileSync(join(folder, file), 'utf8')) as RecordResult
+      expect(result.violations, stdout).toEqual([])
+      expect(result.revocations.total.late).toBe(0)
+      expect(result.families.rotated).toBeGreaterThan(0)
+      for (const [name, { limit, worstCertain, admitted }] of Object.entries(result.limits)) {
+        expect(worstCertain, name).toBeLessThanOrEqual(limit)
+        expect(admitted, name).toBeGreaterThan(0)
+      }
+      // On an overloaded machine, calls miss their deadlines. This is no violation.
+      expect(code).toBe(result.unexplained === 0 ? 0 : 1)
 
-    // The run contains enough events of each kind.
-    const { total, byFault, byProcess } = result.revocations
-    expect(total.revoked).toBeGreaterThan(0)
-    expect(total.within).toBeGreaterThan(0)
-    expect(byFault.hang?.revoked).toBeGreaterThan(0)
-    for (const { judged } of byProcess) expect(judged).toBeGreaterThan(0)
-    const answers = Object.values(result.availability)
-    for (const kind of ['admitted', 'limited', 'revoked', 'unavailable'] as const)
-      expect(
-        answers.some((counts) => counts[kind] > 0),
-        kind,
-      ).toBe(true)
-    for (const { requests, limit } of result.overload) expect(requests, limit).toBeGreaterThan(0)
+      // The run contains enough events of each kind.
+      const { total, byFault, byProcess } = result.revocations
+      expect(total.revoked).toBeGreaterThan(0)
+      expect(total.within).toBeGreaterThan(0)
+      expect(byFault.hang?.revoked).toBeGreaterThan(0)
+      for (const { judged } of byProcess) expect(judged).toBeGreaterThan(0)
+      const answers = Object.values(result.availability)
+      for (const kind of ['admitted', 'limited', 'revoked', 'unavailable'] as const)
+        expect(
+          answers.some((counts) => counts[kind] > 0),
+          kind,
+        ).toBe(true)
+      for (const { requests, limit } of result.overload) expect(requests, limit).toBeGreaterThan(0)
 
-    const events = gunzipSync(readFileSync(history))
-      .toString()
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line) as HistoryEvent)
-    const verdict = check(events, TERMS)
-    expect(violationsOf(verdict)).toEqual([])
-    expect(verdict.requests).toBe(result.requests)
+      const events = gunzipSync(readFileSync(history))
+        .toString()
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as HistoryEvent)
+      const verdict = check(events, TERMS)
+      expect(violationsOf(verdict)).toEqual([])
+      expect(verdict.requests).toBe(result.requests)
 
-    // The checker finds violations that are added to this history.
-    const admitted = events.find((event) => event.kind === 'request' && event.status === 200)
-    const revoked = events.find((event) => event.kind === 'revoke' && event.status === 201)
-    if (admitted?.kind !== 'request' || revoked?.kind !== 'revoke')
-      throw new Error('missing events')
-    const again = (count: number, more: object) =>
-      Array.from({ length: count }, (_, index) => [
-        { ...admitted, ...more, id: -1 - index },
-        { kind: 'arrival', id: -1 - index, atMs: Number.POSITIVE_INFINITY } as const,
-      ]).flat()
-    const { limit } = TERMS.limits.strict as LimitTerms
-    const atOnce = { route: 'strict', completeMs: admitted.invokeMs + 1 }
-    const tooMany = check([...events, ...again(limit + 1, atOnce)], TERMS)
-    expect(tooMany.windows.violations).toHaveLength(1)
-    const lateMs = revoked.completeMs + TERMS.boundMs + 1
-    const times = { invokeMs: lateMs, completeMs: lateMs + 1 }
-    const late = check([...events, ...again(1, { ...times, token: revoked.token })], TERMS)
-    expect(late.revocations.violations).toHaveLength(1)
-  })
+      // The checker finds violations that are added to this history.
+      const admitted = events.find((event) => event.kind === 'request' && event.status === 200)
+      const revoked = events.find((event) => event.kind === 'revoke' && event.status === 201)
+      if (admitted?.kind !== 'request' || revoked?.kind !== 'revoke')
+        throw new Error('missing events')
+      const again = (count: number, more: object) =>
+        Array.from({ length: count }, (_, index) => [
+          { ...admitted, ...more, id: -1 - index },
+          { kind: 'arrival', id: -1 - index, atMs: Number.POSITIVE_INFINITY } as const,
+        ]).flat()
+      const { limit } = TERMS.limits.strict as LimitTerms
+      const atOnce = { route: 'strict', completeMs: admitted.invokeMs + 1 }
+      const tooMany = check([...events, ...again(limit + 1, atOnce)], TERMS)
+      expect(tooMany.windows.violations).toHaveLength(1)
+      const lateMs = revoked.completeMs + TERMS.boundMs + 1
+      const times = { invokeMs: lateMs, completeMs: lateMs + 1 }
+      const late = check([...events, ...again(1, { ...times, token: revoked.token })], TERMS)
+      expect(late.revocations.violations).toHaveLength(1)
+    },
+  )
 
   test.runIf(IS_LONG && hasRedisServer)(
     'on a cluster whose masters are killed, paused and cut off: no window above its limit, and no late admission after a revocation',

@@ -4,7 +4,7 @@ import { parse } from 'smol-toml'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type CloudflareApi, startCloudflareApi } from '../../harness/cloudflare-api.ts'
 import { startHttpServer, type TestServer } from '../../harness/http-server.ts'
-import { IS_LONG } from '../../harness/long.ts'
+import { describeInLong, testInLong } from '../../harness/long.ts'
 import {
   createProject,
   GATEWAY_ONLY,
@@ -150,20 +150,26 @@ describe('a first deployment and the ones after it', DEPLOYING, () => {
     })
   })
 
-  test('a second run creates no resource, secret or operator, and keeps a secret without a value', async () => {
-    api.forget()
-    const env = { UPSTASH_REDIS_REST_TOKEN: '', DEPLOYED_BY: 'release 42' }
-    const { code, stdout, stderr } = await project.deploy(['--yes', '--create-operator'], env)
-    expect(code, stderr).toBe(0)
-    expect(api.writes().filter((call) => CREATING.test(call))).toEqual([])
-    expect(api.calls().filter(({ body }) => body.includes('CREATE TABLE'))).toEqual([])
-    expect(secretsOf(api, 'shop')).toEqual(first)
-    expect(api.worker('shop')?.versions).toHaveLength(2)
-    expect(stdout).not.toContain('pcs_')
-    expect(stderr).toContain('CLIENTS is set already')
-    // No secret: it is shown.
-    expect(variablesOf(api, 'shop')).toEqual({ PUBLIC_URL: gateway.url, DEPLOYED_BY: 'release 42' })
-  })
+  testInLong(
+    'a second run creates no resource, secret or operator, and keeps a secret without a value',
+    async () => {
+      api.forget()
+      const env = { UPSTASH_REDIS_REST_TOKEN: '', DEPLOYED_BY: 'release 42' }
+      const { code, stdout, stderr } = await project.deploy(['--yes', '--create-operator'], env)
+      expect(code, stderr).toBe(0)
+      expect(api.writes().filter((call) => CREATING.test(call))).toEqual([])
+      expect(api.calls().filter(({ body }) => body.includes('CREATE TABLE'))).toEqual([])
+      expect(secretsOf(api, 'shop')).toEqual(first)
+      expect(api.worker('shop')?.versions).toHaveLength(2)
+      expect(stdout).not.toContain('pcs_')
+      expect(stderr).toContain('CLIENTS is set already')
+      // No secret: it is shown.
+      expect(variablesOf(api, 'shop')).toEqual({
+        PUBLIC_URL: gateway.url,
+        DEPLOYED_BY: 'release 42',
+      })
+    },
+  )
 
   test('no output and no file that remains contains a secret, except the new client’s own', async () => {
     const values = [REDIS_TOKEN, api.token, ...Object.values(first)]
@@ -175,18 +181,21 @@ describe('a first deployment and the ones after it', DEPLOYING, () => {
     expect(await project.read('.portcullis/.gitignore')).toBe('*\n')
   })
 
-  test('rollback returns to the version before, and only to that of the gateway', async () => {
-    const [before, last] = api.worker('shop')?.versions ?? []
-    expect(api.worker('shop')?.active).toBe(last?.id)
-    api.forget()
-    const { code, stdout, stderr } = await project.deploy(['rollback', '--yes'])
-    expect(code, stderr).toBe(0)
-    expect(stdout).toContain(before?.id)
-    expect(api.worker('shop')?.active).toBe(before?.id)
-    expect(api.writes()).toEqual(['POST /workers/scripts/shop/deployments'])
-  })
+  testInLong(
+    'rollback returns to the version before, and only to that of the gateway',
+    async () => {
+      const [before, last] = api.worker('shop')?.versions ?? []
+      expect(api.worker('shop')?.active).toBe(last?.id)
+      api.forget()
+      const { code, stdout, stderr } = await project.deploy(['rollback', '--yes'])
+      expect(code, stderr).toBe(0)
+      expect(stdout).toContain(before?.id)
+      expect(api.worker('shop')?.active).toBe(before?.id)
+      expect(api.writes()).toEqual(['POST /workers/scripts/shop/deployments'])
+    },
+  )
 
-  test('a version of another Worker can be named', async () => {
+  testInLong('a version of another Worker can be named', async () => {
     const [audit] = api.worker('shop-audit')?.versions ?? []
     const args = ['rollback', '--worker', 'shop-audit', '--to', audit?.id ?? '', '--yes', '--json']
     const { code, stdout, stderr } = await project.deploy(args)
@@ -196,7 +205,7 @@ describe('a first deployment and the ones after it', DEPLOYING, () => {
   })
 })
 
-describe('environments', DEPLOYING, () => {
+describeInLong('environments', DEPLOYING, () => {
   let api: CloudflareApi
   let project: Project
 
@@ -263,7 +272,7 @@ describe('environments', DEPLOYING, () => {
   })
 })
 
-describe('a failure in the middle', DEPLOYING, () => {
+describeInLong('a failure in the middle', DEPLOYING, () => {
   let api: CloudflareApi
   let project: Project
 
@@ -277,19 +286,19 @@ describe('a failure in the middle', DEPLOYING, () => {
     await api?.close()
   })
 
-  /** In the order of the steps. Each run of the suite has the first, one within a step, and the last; a long one has all. */
+  /** In the order of the steps. */
   const failures = [
-    ['the first queue', /^POST \/queues /, 'usual'],
-    ['the database', /^POST \/d1\/database /, 'long'],
-    ['the bucket', /^POST \/r2\/buckets /, 'long'],
-    ['a migration', /^POST \/d1\/database\/[^/]+\/query .*CREATE TABLE heads/, 'usual'],
-    ['the origin', /^PUT \/workers\/scripts\/shop-origin /, 'long'],
-    ['the audit Worker', /^PUT \/workers\/scripts\/shop-audit /, 'long'],
-    ['a consumer', /^POST \/queues\/\w+\/consumers /, 'long'],
-    ['the gateway', /^PUT \/workers\/scripts\/shop /, 'usual'],
+    ['the first queue', /^POST \/queues /],
+    ['the database', /^POST \/d1\/database /],
+    ['the bucket', /^POST \/r2\/buckets /],
+    ['a migration', /^POST \/d1\/database\/[^/]+\/query .*CREATE TABLE heads/],
+    ['the origin', /^PUT \/workers\/scripts\/shop-origin /],
+    ['the audit Worker', /^PUT \/workers\/scripts\/shop-audit /],
+    ['a consumer', /^POST \/queues\/\w+\/consumers /],
+    ['the gateway', /^PUT \/workers\/scripts\/shop /],
   ] as const
 
-  test.each(failures.filter(([, , run]) => IS_LONG || run === 'usual'))(
+  test.each(failures)(
     'at %s is reported with what was done before, and leaves no file with secrets',
     async (_, call) => {
       api.forget()
@@ -325,16 +334,10 @@ describe('a failure in the middle', DEPLOYING, () => {
     const other = await startCloudflareApi()
     const shop = await createProject(other, gateway.url, WITHOUT_ORIGIN)
     const env = { ORIGIN_URL: 'https://origin.example.com' }
-    // The steps after the creation of the resources are those of a second run, which the tests above prove.
-    if (!IS_LONG)
-      for (const _ of ['one', 'other'])
-        other.failOnce(/^POST \/d1\/database\/[^/]+\/query .*CREATE TABLE/)
     const outcomes = await Promise.all([shop.deploy(['--yes'], env), shop.deploy(['--yes'], env)])
-    for (const { code, stderr } of outcomes) expect(IS_LONG ? [0, 1] : [1], stderr).toContain(code)
-    if (IS_LONG) {
-      const { code, stderr } = await shop.deploy(['--yes'], env)
-      expect(code, stderr).toBe(0)
-    }
+    for (const { code, stderr } of outcomes) expect([0, 1], stderr).toContain(code)
+    const { code, stderr } = await shop.deploy(['--yes'], env)
+    expect(code, stderr).toBe(0)
     expect(other.queues()).toEqual(['shop-audit', 'shop-audit-dead-letters'])
     expect(other.databases()).toEqual(['shop-audit'])
     expect(other.buckets()).toEqual(['shop-audit-export'])

@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { testInLong } from '../../harness/long.ts'
 import { freePort } from '../../harness/process.ts'
 import {
   hasPseudoTerminal,
@@ -93,7 +94,7 @@ describe.runIf(hasPseudoTerminal)('a gateway in a terminal', () => {
     expect(await shown.ended).toBe(0)
   })
 
-  test('Ctrl-C ends dev although keys are read one by one', async () => {
+  testInLong('Ctrl-C ends dev although keys are read one by one', async () => {
     const shown = open(`${COMMAND} dev`, { NO_COLOR: '1' })
     await shown.shows(/press h/)
     const { length } = shown.text()
@@ -104,7 +105,7 @@ describe.runIf(hasPseudoTerminal)('a gateway in a terminal', () => {
     expect(await shown.ended).toBe(0)
   })
 
-  test('serve --pretty has the same lines and keys', async () => {
+  testInLong('serve --pretty has the same lines and keys', async () => {
     const origin = { ORIGIN_URL: 'http://127.0.0.1:9' }
     const own = { PUBLIC_URL: 'https://api.example.com' }
     const shown = open(`${COMMAND} serve --pretty`, { ...origin, ...own })
@@ -117,19 +118,22 @@ describe.runIf(hasPseudoTerminal)('a gateway in a terminal', () => {
     expect(await shown.ended).toBe(0)
   })
 
-  test('without a terminal nothing is read from stdin, and --json prints each decision as an event', async () => {
-    const env = { PORT: String(port), REDIS_URL: redis.redisUrl, REDIS_TIMEOUT_MS: '5000' }
-    const dev = startCli(['dev', '--json'], { cwd: project.folder, env, input: 'q' })
-    await dev.printed(/^\{"url":/m)
-    await request('/notes')
-    const { stdout } = await dev.printed(/missing_token.*\n/)
-    const [, event] = stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line))
-    expect(event).toMatchObject({ level: 'info', decision: 'deny', status: 401, route: '/notes' })
-    expect(event).not.toHaveProperty('path')
-    dev.kill('SIGTERM')
-    expect((await dev.ended).code).toBe(0)
-  })
+  testInLong(
+    'without a terminal nothing is read from stdin, and --json prints each decision as an event',
+    async () => {
+      const env = { PORT: String(port), REDIS_URL: redis.redisUrl, REDIS_TIMEOUT_MS: '5000' }
+      const dev = startCli(['dev', '--json'], { cwd: project.folder, env, input: 'q' })
+      await dev.printed(/^\{"url":/m)
+      await request('/notes')
+      const { stdout } = await dev.printed(/missing_token.*\n/)
+      const [, event] = stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line))
+      expect(event).toMatchObject({ level: 'info', decision: 'deny', status: 401, route: '/notes' })
+      expect(event).not.toHaveProperty('path')
+      dev.kill('SIGTERM')
+      expect((await dev.ended).code).toBe(0)
+    },
+  )
 })

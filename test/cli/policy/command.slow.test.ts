@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { builtPackage } from '../../dev/start/build.ts'
+import { describeInLong, testInLong } from '../../harness/long.ts'
 import { ROOT } from '../../harness/process.ts'
 import { runHere } from '../command-here.ts'
 import { runCli } from '../command-line.ts'
@@ -110,7 +111,7 @@ wrong.ts: 2 errors, 0 warnings, 0 info, 0 silenced
     expect(sarif.runs[0].results).toMatchObject([{ ruleId: 'unlimited-route', level: 'warning' }])
   })
 
-  test('mistakes are data in JSON, and their codes are the rules of SARIF', async () => {
+  testInLong('mistakes are data in JSON, and their codes are the rules of SARIF', async () => {
     const file = write('data.ts', POLICY.replace("['standard']", "['standards']"))
     const json = JSON.parse((await run('check', file, '--json')).stdout)
     expect(json.findings).toMatchObject([
@@ -203,42 +204,48 @@ wrong.policy-test.ts:8:1 failed row 4, GET /orders as {"sub":"alice","roles":["r
     )
   })
 
-  test('prints JSON with each stage of a failure, and adds up the coverage of all files', async () => {
-    const { code, stdout } = await run('test', 'tests', wrong(), '--json')
-    expect(code).toBe(1)
-    const { failures, ...answer } = JSON.parse(stdout)
-    expect(failures).toHaveLength(2)
-    expect(failures[0]).toMatchObject({
-      row: 3,
-      name: 'no deletes',
-      expected: 'allowed',
-      decision: { allowed: false, status: 403, route: '/orders/:id' },
-      place: { file: 'wrong.policy-test.ts', line: 7 },
-    })
-    expect(failures[0].stages.at(-1)).toMatchObject({ stage: 'authorize', outcome: 'refused' })
-    expect(answer).toMatchObject({
-      ok: false,
-      files: [
-        { file: 'tests/orders.policy-test.ts', rows: 2, failed: 0 },
-        { file: 'wrong.policy-test.ts', rows: 4, failed: 2 },
-      ],
-      coverage: {
-        routes: { total: 2, tested: 2, percent: 100, untested: [] },
-        roles: { total: 2, tested: 1, percent: 50, untested: ['admin'] },
-        counts: { routes: [{ route: 'GET /orders', allowed: 3, refused: 2 }, {}] },
-      },
-    })
-  })
+  testInLong(
+    'prints JSON with each stage of a failure, and adds up the coverage of all files',
+    async () => {
+      const { code, stdout } = await run('test', 'tests', wrong(), '--json')
+      expect(code).toBe(1)
+      const { failures, ...answer } = JSON.parse(stdout)
+      expect(failures).toHaveLength(2)
+      expect(failures[0]).toMatchObject({
+        row: 3,
+        name: 'no deletes',
+        expected: 'allowed',
+        decision: { allowed: false, status: 403, route: '/orders/:id' },
+        place: { file: 'wrong.policy-test.ts', line: 7 },
+      })
+      expect(failures[0].stages.at(-1)).toMatchObject({ stage: 'authorize', outcome: 'refused' })
+      expect(answer).toMatchObject({
+        ok: false,
+        files: [
+          { file: 'tests/orders.policy-test.ts', rows: 2, failed: 0 },
+          { file: 'wrong.policy-test.ts', rows: 4, failed: 2 },
+        ],
+        coverage: {
+          routes: { total: 2, tested: 2, percent: 100, untested: [] },
+          roles: { total: 2, tested: 1, percent: 50, untested: ['admin'] },
+          counts: { routes: [{ route: 'GET /orders', allowed: 3, refused: 2 }, {}] },
+        },
+      })
+    },
+  )
 
-  test('exits with 1 below --min-coverage only, and lists the rows of each route with --coverage', async () => {
-    const { code, stdout } = await run('test', 'tests', '--min-coverage', '50', '--coverage')
-    expect(code).toBe(0)
-    expect(stdout).toMatch(/^ROUTE +ALLOWED +REFUSED\nGET \/orders +1 +1\n/)
-    expect(await run('test', 'tests', '--min-coverage', '51')).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining('Less than --min-coverage 51 %'),
-    })
-  })
+  testInLong(
+    'exits with 1 below --min-coverage only, and lists the rows of each route with --coverage',
+    async () => {
+      const { code, stdout } = await run('test', 'tests', '--min-coverage', '50', '--coverage')
+      expect(code).toBe(0)
+      expect(stdout).toMatch(/^ROUTE +ALLOWED +REFUSED\nGET \/orders +1 +1\n/)
+      expect(await run('test', 'tests', '--min-coverage', '51')).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('Less than --min-coverage 51 %'),
+      })
+    },
+  )
 
   test('of a policy with mistakes is refused with them', async () => {
     write('mistaken.ts', POLICY.replace("['standard']", "['none']"))
@@ -269,7 +276,7 @@ wrong.policy-test.ts:8:1 failed row 4, GET /orders as {"sub":"alice","roles":["r
   })
 })
 
-describe('policy matrix', () => {
+describeInLong('policy matrix', () => {
   test('is a table, Markdown, JSON, or a page of HTML without scripts', async () => {
     write('portcullis.config.ts', POLICY)
     const cells = 'refused | refused | refused | allowed'
@@ -304,7 +311,7 @@ describe('policy matrix', () => {
   })
 })
 
-describe('policy diff', () => {
+describeInLong('policy diff', () => {
   const git = (...args: string[]) =>
     execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@example.com', ...args], {
       cwd: folder,
@@ -441,39 +448,42 @@ describe('policy replay', () => {
     expect((await replay(input, '--file', '-', '--fail-on', 'allowed')).code).toBe(0)
   })
 
-  test('uses the recorded roles of an event and of an exported row, unless one is missing', async () => {
-    const grants = { roles: ['admin'], scopes: [] }
-    const { requestId, time, actor, ...columns } = recorded
-    const row = {
-      event: {
-        ...columns,
-        ...actor,
-        grants: JSON.stringify(grants),
-        request_id: requestId,
-        time_ms: Date.parse(time),
-      },
-    }
-    const lines = [
-      { ...recorded, grants },
-      row,
-      { ...recorded, grants: { roles: ['admin', '…[+3]'], scopes: [] } },
-    ]
-    const input = lines.map((line) => `${JSON.stringify(line)}\n`).join('')
-    const args = ['--recorded', write('before.ts', POLICY), '--file', '-', '--json']
-    const ended = await runHere(['policy', 'replay', next(), ...args], { cwd: folder, input })
-    expect(ended.code, ended.stderr).toBe(0)
-    const report = JSON.parse(ended.stdout)
-    expect(report).toMatchObject({ events: 3, unknown: 1 })
-    expect(report.changes).toHaveLength(1)
-  })
+  testInLong(
+    'uses the recorded roles of an event and of an exported row, unless one is missing',
+    async () => {
+      const grants = { roles: ['admin'], scopes: [] }
+      const { requestId, time, actor, ...columns } = recorded
+      const row = {
+        event: {
+          ...columns,
+          ...actor,
+          grants: JSON.stringify(grants),
+          request_id: requestId,
+          time_ms: Date.parse(time),
+        },
+      }
+      const lines = [
+        { ...recorded, grants },
+        row,
+        { ...recorded, grants: { roles: ['admin', '…[+3]'], scopes: [] } },
+      ]
+      const input = lines.map((line) => `${JSON.stringify(line)}\n`).join('')
+      const args = ['--recorded', write('before.ts', POLICY), '--file', '-', '--json']
+      const ended = await runHere(['policy', 'replay', next(), ...args], { cwd: folder, input })
+      expect(ended.code, ended.stderr).toBe(0)
+      const report = JSON.parse(ended.stdout)
+      expect(report).toMatchObject({ events: 3, unknown: 1 })
+      expect(report.changes).toHaveLength(1)
+    },
+  )
 
-  test('counts malformed lines, and exits with 1', async () => {
+  testInLong('counts malformed lines, and exits with 1', async () => {
     const { code, stdout } = await replay('{\n', '--file', '-', '--json')
     expect(code).toBe(1)
     expect(JSON.parse(stdout)).toMatchObject({ events: 0, malformed: 1, changes: [] })
   })
 
-  test('reads the audit trail of the gateway', async () => {
+  testInLong('reads the audit trail of the gateway', async () => {
     const { url, requests } = await startStubGateway({
       '/-/admin/audit': { body: { events: [recorded, recorded] } },
     })

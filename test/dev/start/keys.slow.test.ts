@@ -5,6 +5,7 @@ import { decodeProtectedHeader } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { generateSigningKey, rotated } from '../../../dev/keys/key-set.ts'
 import { parseSigningKeys, type SigningJwk } from '../../../src/access/tokens/signing-keys.ts'
+import { testInLong } from '../../harness/long.ts'
 import { type Checkout, makeCheckout, type Outcome } from './checkout.ts'
 
 describe('npm run -s keys', () => {
@@ -51,7 +52,7 @@ describe('npm run -s keys', () => {
     expect(output).not.toContain(key?.d)
   })
 
-  it('generate prints a key set for -, and writes no file', async () => {
+  testInLong('generate prints a key set for -, and writes no file', async () => {
     const args = ['generate', '--file', '-', '--alg', 'RS256', '--alg', 'ES256']
     const set = parseSigningKeys(JSON.parse(await printed(...args)))
     expect(set.map(({ alg }) => alg)).toEqual(['RS256', 'ES256'])
@@ -59,7 +60,7 @@ describe('npm run -s keys', () => {
     await expect(checkout.file('.dev.vars')).rejects.toThrow('ENOENT')
   })
 
-  it('generate replaces no file, valid or invalid, without --force', async () => {
+  testInLong('generate replaces no file, valid or invalid, without --force', async () => {
     await printed('generate')
     const before = await checkout.file('.dev.vars')
     expect(await keys('generate')).toMatchObject({
@@ -124,7 +125,7 @@ describe('npm run -s keys', () => {
     ])
   })
 
-  it('an error is one line with status 1, without secrets', async () => {
+  testInLong('an error is one line with status 1, without secrets', async () => {
     await writeFile(join(checkout.path, 'no.json'), '{"secret')
     await writeFile(join(checkout.path, 'odd.json'), '{"keys":[{"kty":"EC","d":"hidden"}]}')
     for (const [file, message] of [
@@ -144,7 +145,7 @@ describe('npm run -s keys', () => {
     expect((await keys('generate', '--file', 'none/of/these.json')).code).toBe(1)
   })
 
-  it('--help lists every command and option', async () => {
+  testInLong('--help lists every command and option', async () => {
     const help = await printed('--help')
     for (const word of ['generate', 'rotate', 'list', '--file', '--alg', '--force', '--json'])
       expect(help).toContain(word)

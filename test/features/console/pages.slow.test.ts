@@ -12,7 +12,7 @@ import {
 } from '../../harness/chromium.ts'
 import { RUNTIMES } from '../../harness/gateway.ts'
 import { keyboardOf } from '../../harness/keyboard.ts'
-import { IS_LONG } from '../../harness/long.ts'
+import { IS_LONG, usualOrLong } from '../../harness/long.ts'
 import {
   NO_FAULT,
   openWindow,
@@ -33,13 +33,16 @@ const PICTURED: Readonly<Record<string, string>> = {
 
 if (CHROMIUM === undefined) console.info('console: skipped, because Chromium is missing')
 
+/** The pages are the same on both runtimes. */
+const RUNS = RUNTIMES.filter((runtime) => IS_LONG || runtime === 'Node')
+
 let chromium: Chromium
 beforeAll(() => {
   if (CHROMIUM !== undefined) chromium = startChromium()
 })
 afterAll(() => chromium?.close())
 
-describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the console on %s', (runtime) => {
+describe.skipIf(CHROMIUM === undefined).each(RUNS)('the console on %s', (runtime) => {
   let server: Awaited<ReturnType<typeof startConsoleServer>>
   let browser: Browser
   let cookie: readonly [string, string]
@@ -65,7 +68,11 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the console on %s', (run
     const session = await server.cookieOf({ roles: ['operator'], name: 'Olga Example' })
     const [name = '', value = ''] = session.split('=')
     cookie = [name, value]
-    const text = await act({ action: 'createApiKey', name: 'nightly report', subject: 'reporter' })
+    const text = await act({
+      action: 'createApiKey',
+      name: 'nightly report',
+      subject: 'reporter',
+    })
     key = {
       id: /api-keys\/([0-9a-f-]{36})/.exec(text)?.[1] ?? '',
       secret: /value="(pk_[0-9A-Za-z]{49})"/.exec(text)?.[1] ?? '',
@@ -77,8 +84,6 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the console on %s', (run
     await server?.close()
   })
 
-  // The pages and their scripts are the same on both. On workerd, one view and three tasks show that they arrive.
-  const isOnNode = runtime === 'Node'
   test('has no fault', async () => {
     const paths = pathsOf({ request: '01a1f920-fe19-76f3-a8bb-11453859641c', key: key.id })
     const pages = paths.filter((path) => !/\/(?:tail|stream|script\.js|export)$/.test(path))
@@ -88,7 +93,7 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the console on %s', (run
     for (const path of pages) {
       const found = await window.findFaults(
         server.url + path,
-        isOnNode || IS_LONG ? VIEWS : VIEWS.slice(0, 1),
+        usualOrLong<readonly View[]>(VIEWS.slice(0, 1), VIEWS),
       )
       expect(found, path).toEqual(found.map(({ view }) => ({ view, title, ...NO_FAULT })))
     }
@@ -142,28 +147,25 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the console on %s', (run
     await page.send('Page.close')
   })
 
-  test.runIf(isOnNode || IS_LONG)(
-    'with the keyboard: give acme 200 requests a minute',
-    async () => {
-      const page = await open('/-/console/limits')
-      const keyboard = keyboardOf(page)
-      await keyboard.tabTo('Set a limit of a caller')
-      await keyboard.enter()
-      const choices = "document.querySelector('select[name=limit]').textContent"
-      expect(await page.evaluate(choices)).toContain('tenants: 10 in 60 s, by tenant')
-      await keyboard.tabTo('Limit')
-      await page.send('Input.dispatchKeyEvent', { type: 'char', text: 't' })
-      await keyboard.tabTo('Subject, client, tenant')
-      await keyboard.type('acme')
-      await keyboard.tabTo('Requests in each window')
-      await keyboard.type('200')
-      await keyboard.tabTo('Reason')
-      await keyboard.type('a bigger contract')
-      await keyboard.enter({ loads: true })
-      expect(await textOf(page)).toMatch(/tenants\s+acme\s+200/)
-      await page.send('Page.close')
-    },
-  )
+  test('with the keyboard: give acme 200 requests a minute', async () => {
+    const page = await open('/-/console/limits')
+    const keyboard = keyboardOf(page)
+    await keyboard.tabTo('Set a limit of a caller')
+    await keyboard.enter()
+    const choices = "document.querySelector('select[name=limit]').textContent"
+    expect(await page.evaluate(choices)).toContain('tenants: 10 in 60 s, by tenant')
+    await keyboard.tabTo('Limit')
+    await page.send('Input.dispatchKeyEvent', { type: 'char', text: 't' })
+    await keyboard.tabTo('Subject, client, tenant')
+    await keyboard.type('acme')
+    await keyboard.tabTo('Requests in each window')
+    await keyboard.type('200')
+    await keyboard.tabTo('Reason')
+    await keyboard.type('a bigger contract')
+    await keyboard.enter({ loads: true })
+    expect(await textOf(page)).toMatch(/tenants\s+acme\s+200/)
+    await page.send('Page.close')
+  })
 
   test('with the keyboard: which key is this', async () => {
     const page = await open('/-/console/api-keys')
@@ -177,7 +179,7 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the console on %s', (run
     await page.send('Page.close')
   })
 
-  test.runIf(isOnNode || IS_LONG)('with the keyboard: which tools changed', async () => {
+  test('with the keyboard: which tools changed', async () => {
     const page = await open('/-/console')
     const keyboard = keyboardOf(page)
     await keyboard.tabTo('MCP')

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import policy from '../../../portcullis.config.ts'
 import { type Browser, CHROMIUM, type Page, startChromium } from '../../harness/chromium.ts'
 import { startGateway, type TestGateway } from '../../harness/gateway.ts'
+import { usualOrLong } from '../../harness/long.ts'
 import {
   NO_FAULT,
   openWindow,
@@ -52,24 +53,28 @@ describe.skipIf(CHROMIUM === undefined)('the page of the calls', () => {
   const opened = (page: Page, id: string) =>
     page.evaluate<boolean>(`document.getElementById('${id}').closest('details').open`)
 
-  test.each([
-    ['a desktop', VIEWS.slice(0, 2)],
+  const screens: readonly (readonly [string, readonly View[]])[] = [
+    ['a desktop', VIEWS.slice(0, usualOrLong(1, 2))],
     ['a phone', VIEWS.slice(2)],
-  ])('has no fault on %s, closed and open, and is not long', async (_, views) => {
-    const window = await open(views[0])
-    const { page } = window
-    const none = views.map(([view]) => ({ view, title: 'Portcullis: calls', ...NO_FAULT }))
-    expect(await window.findFaults(`${gateway.url}/-/docs`, views)).toEqual(none)
-    const height = await page.evaluate<number>('document.documentElement.scrollHeight')
-    expect(height).toBeLessThan(9_000)
-    expect(await window.findFaults(`${gateway.url}/-/docs?at=1#createBan`, views)).toEqual(none)
-    expect(await opened(page, 'createBan')).toBe(true)
-    for (const view of TAKES_PICTURES ? views : []) {
-      await window.show(view)
-      await takePicture(page, 'docs', 'docs', view)
-    }
-    await window.close()
-  })
+  ]
+  test.each(usualOrLong(screens.slice(0, 1), screens))(
+    'has no fault on %s, closed and open, and is not long',
+    async (_, views) => {
+      const window = await open(views[0])
+      const { page } = window
+      const none = views.map(([view]) => ({ view, title: 'Portcullis: calls', ...NO_FAULT }))
+      expect(await window.findFaults(`${gateway.url}/-/docs`, views)).toEqual(none)
+      const height = await page.evaluate<number>('document.documentElement.scrollHeight')
+      expect(height).toBeLessThan(9_000)
+      expect(await window.findFaults(`${gateway.url}/-/docs?at=1#createBan`, views)).toEqual(none)
+      expect(await opened(page, 'createBan')).toBe(true)
+      for (const view of TAKES_PICTURES ? views : []) {
+        await window.show(view)
+        await takePicture(page, 'docs', 'docs', view)
+      }
+      await window.close()
+    },
+  )
 
   test('finds calls by words, and shows the examples that the reader chooses', async () => {
     const window = await open()
