@@ -42,3 +42,14 @@ export function faultOf(document: string, target: string, root = ROOT): string |
     ? undefined
     : `${target}: no heading #${anchor} in ${file}`
 }
+
+/** A path in code. Not: one with a placeholder, such as `src/middleware/<name>.ts` or `NNNN-title.md`. */
+const NAMED_PATH = /`((?:[a-z]+\/)+[\w./@-]*)`/g
+
+/** Returns the files and folders of the repository that a document names in code, and that do not exist. */
+export function missingPaths(markdown: string, root = ROOT): string[] {
+  return [...markdown.matchAll(NAMED_PATH)]
+    .map(([, path = '']) => path)
+    .filter((path) => existsSync(join(root, path.slice(0, path.indexOf('/')))))
+    .filter((path) => !path.includes('NNNN') && !existsSync(join(root, path)))
+}

@@ -1,14 +1,18 @@
-/** The size of the README, and every relative link of every Markdown file. */
-import { statSync } from 'node:fs'
+/** The size of the README, every relative link of every Markdown file, and the paths that documents name. */
+import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { sidebar } from '../../docs/.vitepress/sidebar.ts'
 import { ROOT } from '../harness/process.ts'
 import { outlineOf } from './blocks.ts'
 import { CONFIGURATION, DOCUMENTS, readDocument } from './documents.ts'
-import { anchorsOf, faultOf, relativeLinks } from './link-faults.ts'
+import { anchorsOf, faultOf, missingPaths, relativeLinks } from './link-faults.ts'
 
 const README_MAX_BYTES = 9_216
+const ABOUT_CODE =
+  /^(?:CONTRIBUTING|bench\/README|docs\/(?:architecture|checklist|glossary|storage-schema|threat-model))\.md$|^docs\/decisions\//
+/** Folders whose own folders have rows. */
+const HOUSES = new Set(['src/features', 'src/runtimes'])
 
 test('README.md fits on about one screen', () => {
   expect(statSync(join(ROOT, 'README.md')).size).toBeLessThanOrEqual(README_MAX_BYTES)
@@ -62,4 +66,29 @@ test('the sidebar of the site lists every page of docs/ once', () => {
   const listed = sidebar().flatMap(({ items }) => items.map(({ link }) => link))
   const files = listed.map((link) => `docs${link === '/' ? '/index' : link}.md`)
   expect(files.sort()).toEqual(DOCUMENTS.filter((path) => /^docs\/(?!reports\/)/.test(path)).sort())
+})
+
+describe('files and folders that documents about the code name exist:', () => {
+  test.each(DOCUMENTS.filter((path) => ABOUT_CODE.test(path)))('%s', (document) => {
+    expect(missingPaths(readDocument(document))).toEqual([])
+  })
+
+  test('and the check reports one that does not', () => {
+    const text = '`src/http/`, `src/htp/path.ts`, `src/middleware/<name>.ts`, `GET /a/b`, `redis/`'
+    expect(missingPaths(text)).toEqual(['src/htp/path.ts'])
+  })
+})
+
+test('docs/architecture.md has a row for every folder of the source', () => {
+  const below = (folder: string) =>
+    readdirSync(join(ROOT, folder), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => `${folder}/${name}`)
+  const folders = below('src').filter((folder) => !HOUSES.has(folder))
+  const rows =
+    readDocument('docs/architecture.md')
+      .match(/^\| `.+? \|/gm)
+      ?.join('\n') ?? ''
+  const rooms = [...folders, ...below('src/access'), ...below('src/runtimes')]
+  expect(rooms.filter((room) => !rows.includes(`\`${room}/\``))).toEqual([])
 })
