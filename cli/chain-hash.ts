@@ -200,7 +200,15 @@ export function rowsOfBlock({
       ),
     )
     if (erasures.size > 0) return [...erasures].map((erasure) => [{ seq, erasure }, 'erased'])
-    const { reason } = JSON.parse(open) as { readonly reason: string }
-    return [[{ seq, reason, change: fields[3] ?? null }, 'whole']]
+    return [[{ seq, reason: reasonIn(open), change: fields[3] ?? null }, 'whole']]
   })
+}
+
+/** Returns an empty text if the public part of an event is no JSON, which the hash of its block does not exclude. */
+function reasonIn(open: string): string {
+  try {
+    return String((JSON.parse(open) as Readonly<Record<string, unknown>>).reason)
+  } catch {
+    return ''
+  }
 }

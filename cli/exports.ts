@@ -118,6 +118,14 @@ const blockSchema = z.strictObject({
   hash: z.string(),
 })
 const entrySchema = z.strictObject({ seq: z.number(), text: z.string() })
+const checkpointSchema = z.strictObject({
+  partition: z.literal('0'),
+  seq: z.number(),
+  kind: z.enum(['sealed', 'pruned']),
+  hash: z.string(),
+  time_ms: z.number(),
+  signature: z.nullable(z.string()),
+})
 
 function lineOf(line: string): ExportLine {
   try {
@@ -126,7 +134,7 @@ function lineOf(line: string): ExportLine {
     if (JSON.stringify(value) !== line || Object.keys(value).length !== 1) return {}
     const { event, checkpoint, block, entry } = value
     if (isRow(event)) return { event }
-    if (isRow(checkpoint)) return { checkpoint }
+    if (checkpoint !== undefined) return { checkpoint: checkpointSchema.parse(checkpoint) }
     if (block !== undefined) return { block: blockSchema.parse(block) }
     return { entry: entrySchema.parse(entry) }
   } catch {

@@ -56,6 +56,14 @@ export const numberErasure = (file: string): string =>
 export const repeatMember = (file: string): string =>
   file.replace('"status":', '"status":599,"status":')
 
+/** Adds a member to a checkpoint, which its signature does not cover. */
+export const extendCheckpoint = (file: string): string =>
+  file.replace('{"checkpoint":{', '{"checkpoint":{"note":1,')
+
+/** Gives a checkpoint a kind that no version writes. */
+export const renameKind = (file: string): string =>
+  file.replace('"kind":"sealed"', '"kind":"other"')
+
 /** Removes the last block, and what follows it. */
 export const dropEnd = (file: string): string => {
   const lines = linesOf(file)

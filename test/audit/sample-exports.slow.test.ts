@@ -10,9 +10,11 @@ import { verifyChain } from '../../cli/verify.ts'
 import { ROOT } from '../harness/process.ts'
 import {
   dropEnd,
+  extendCheckpoint,
   hideChange,
   numberErasure,
   recordInErased,
+  renameKind,
   repeatMember,
   rewriteBegin,
   writeFraction,
@@ -115,6 +117,8 @@ test.each([
   ['an id of an erasure that is no text', 'blocks-erased', numberErasure],
   ['a repeated member of a row', 'rows', repeatMember],
   ['a fraction in a row', 'rows', writeFraction],
+  ['another member of a checkpoint', 'blocks', extendCheckpoint],
+  ['an unknown kind of a checkpoint', 'blocks', renameKind],
 ] as const)('%s is found, although every hash is right [S66]', async (_, name, alter) => {
   const { line, document } = await verdictsOf(name, alter)
   expect(line.ok).toBe(false)
