@@ -92,6 +92,6 @@ export function runtimeOfWorkers(): Runtime {
   if (IS_WORKERS) return WORKERS
   throw new Misconfigured('composeServices()', [
     'outside of Cloudflare Workers, pass a runtime as the third argument, such as { ...WORKERS, addressOf }: ' +
-      'a client can forge CF-Connecting-IP there',
+      'clients can forge CF-Connecting-IP',
   ])
 }

@@ -65,8 +65,8 @@ export const validate = ({
   for (const [name, schema] of Object.entries({ params, query, body })) {
     if (forwards && schema !== undefined && dropsUnknownKeys(schema)) {
       throw new TypeError(
-        `validate: the ${name} schema drops unknown keys, which would still reach the origin; ` +
-          'use z.strictObject (or z.looseObject to let them pass)',
+        `validate: the ${name} schema drops unknown keys, which reach the origin; ` +
+          'use z.strictObject or z.looseObject',
       )
     }
   }
@@ -125,8 +125,8 @@ NoMembers.prototype = Object.create(null)
 const Query = NoMembers as unknown as new () => Record<string, string | string[]>
 
 /**
- * A duplicate is a finding, because origins differ in which value they use. A parameter that the
- * schema reads as a list is always a list.
+ * A duplicate is a finding, because origins differ in which value they use. So is a query
+ * that they split or decode in different ways. A parameter that the schema reads as a list is always a list.
  */
 function readQuery(
   c: Context,
@@ -137,7 +137,10 @@ function readQuery(
   const { url } = c.req
   const start = url.indexOf('?')
   if (start === -1) return query
-  for (const [name, value] of queryParameters(url.slice(start + 1))) {
+  const text = url.slice(start + 1)
+  if (!isClear(text))
+    errors.push({ in: 'query', path: '', message: 'Must be percent-encoded UTF-8' })
+  for (const [name, value] of queryParameters(text)) {
     if (repeatable.has(name)) {
       const values = query[name]
       if (Array.isArray(values)) values.push(value)
@@ -149,6 +152,19 @@ function readQuery(
     query[name] = value
   }
   return query
+}
+
+/**
+ * Some servers separate parameters at semicolons too, and others drop such a parameter. Bytes that are not
+ * UTF-8, and a `%` that encodes nothing, are replaced, kept or refused.
+ */
+function isClear(query: string): boolean {
+  try {
+    decodeURIComponent(query)
+    return !query.includes(';')
+  } catch {
+    return false
+  }
 }
 
 async function readJson(c: Context<Environment>, maxDepth: number): Promise<unknown> {

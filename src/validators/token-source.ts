@@ -26,7 +26,7 @@ const cookie = z
   )
 
 const FORM =
-  'must be { "header": NAME } or { "cookie": NAME }; a query parameter is not possible, because URLs are logged'
+  'must be { "header": NAME } or { "cookie": NAME }; a query parameter is not possible: URLs are logged'
 
 const origins = z.optional(z.array(webOrigin))
 

@@ -21,6 +21,13 @@ export default definePolicy({
     },
     {
       method: 'GET',
+      path: '/queried',
+      anonymous: true,
+      limits: ['anonymous'],
+      input: { query: z.strictObject({ a: z.string().optional() }) },
+    },
+    {
+      method: 'GET',
       path: '/own-basic',
       anonymous: true,
       limits: ['anonymous'],

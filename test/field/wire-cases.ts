@@ -40,6 +40,9 @@ const TARGETS = [
   '/open/!$&()*,=:@+a~',
 ]
 
+/** A semicolon, bytes that are not UTF-8, and a `%` that encodes nothing. */
+const UNCLEAR_QUERIES = ['a=1;b=2', 'b;a=1', ';', 'a=%ff', 'a=%C0%AE', 'a=100%', 'a=%zz']
+
 export const wireCases: readonly FieldCase[] = [
   tried(
     'an interim response, or trailers, of the origin cut its response or end the process',
@@ -142,6 +145,31 @@ export const wireCases: readonly FieldCase[] = [
         const { status, headers } = await raw(['HEAD /open/x HTTP/1.1', HOST])
         expect([status, /^content-length: (\d+)/im.exec(headers)?.[1]]).toEqual([200, expected])
       }
+    },
+  ),
+  tried(
+    'a parameter behind a semicolon passes a schema, and the origin reads it',
+    'bottlepy/bottle#1331',
+    'a query that origins split or decode in different ways is refused on a route with a schema for it',
+    async ({ raw, reached }) => {
+      for (const query of UNCLEAR_QUERIES) {
+        const { status, body } = await raw([`GET /queried?${query} HTTP/1.1`, HOST])
+        expect([status, JSON.parse(body).code], query).toEqual([422, 'invalid_input'])
+      }
+      expect(reached).toEqual([])
+      for (const query of ['a=1%3Bb=2', 'a=100%25', 'a=%E4%BD%A0+%EF%BF%BD'])
+        expect((await raw([`GET /queried?${query} HTTP/1.1`, HOST])).status, query).toBe(200)
+    },
+  ),
+  tried(
+    'a client acts as another user with the credential that the gateway adds',
+    'hasura/graphql-engine#3417',
+    'headers that choose the caller for whom a credential acts are removed, unless the policy keeps them',
+    async ({ raw, reached }) => {
+      const fields = ['X-Hasura-Role: admin', 'Sudo: root', 'On-Behalf-Of: 1', 'x-run-as: root']
+      expect((await raw(['GET /open/x HTTP/1.1', HOST, ...fields])).status).toBe(200)
+      const names = Object.keys(reached[0]?.headers ?? {})
+      expect(names.filter((name) => /hasura|sudo|behalf|run-as/.test(name))).toEqual([])
     },
   ),
 ]

@@ -44,6 +44,10 @@ export const TRUSTED_HEADERS = {
     Dapr-Caller-App-Id Entitlement X-Entitlements X-Mail X-Credentials X-Authorized-By X-Authorised-By
     X-Internal-Request X-Endpoint-Api-Consumer-Number X-Apigateway-Api-Consumer-Type
     X-Amzn-Lattice-Network X-Amzn-Apigateway-Api-Id X-Amzn-Source-Vpc Osso-Subscriber Shib-Session-Id Sec-Provided-Token-Binding-Id Sec-Referred-Token-Binding-Id`),
+  'the caller for whom a credential of the gateway acts': words(`
+    X-Hasura-Role X-Hasura-User-Id X-Hasura-Org-Id Sudo X-Sudo Run-As X-Run-As Act-As X-Act-As
+    On-Behalf-Of X-On-Behalf-Of X-DocuSign-Act-On-Behalf X-DocuSign-Act-As-User X-Redmine-Switch-User
+    Es-Security-Runas-User X-Security-Runas As-User Assume-User Api-Username MSCRMCallerID CallerObjectId`),
   'the client certificate': words(`
     Client-Cert Client-Cert-Chain X-ARR-ClientCert X-ARR-SSL X-Client-Cert X-Client-Cert-Dn
     X-Client-Certificate X-Forwarded-Client-Cert X-Forwarded-Tls-Client-Cert

@@ -168,7 +168,7 @@ describe('tokenSources', () => {
   it('refuses a query parameter, and says why', () => {
     const message =
       'ISSUERS[0].tokenSources[0]: must be { "header": NAME } or { "cookie": NAME }; ' +
-      'a query parameter is not possible, because URLs are logged'
+      'a query parameter is not possible: URLs are logged'
     const others = [{ query: 'access_token' }, { header: 'X-A', query: 'a' }, 'query', {}, null]
     for (const source of [...others, { header: 'X-A', cookie: 'a' }])
       expect(of(source)).toEqual([message])

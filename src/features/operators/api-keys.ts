@@ -149,8 +149,8 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       id: 'lookUpApiKey',
       summary: 'Find the id of an API key',
       description:
-        'For a key that was found in a log or a repository, in order to revoke it. Finds valid keys, also ' +
-        'those in a grace period. No event records the key.',
+        'To revoke a key that was found in a log. Finds valid keys, also those in a grace period. ' +
+        'No event records the key.',
       changes: false,
       body: z.strictObject({
         apiKey: z
