@@ -44,6 +44,10 @@ const HEAP = ['test/access/tokens/token-cache.test.ts', 'test/runtimes/node/relo
  */
 const LONG = [
   'test/access/admission/redis/lanes.slow.test.ts',
+  'test/access/relations/check/well-founded.test.ts',
+  'test/access/relations/decision-points/agreement.test.ts',
+  'test/access/relations/model/agreement.test.ts',
+  'test/access/relations/tuples/tenants.test.ts',
   'test/audit/blocks.slow.test.ts',
   'test/audit/chain.slow.test.ts',
   'test/audit/erasure.slow.test.ts',

@@ -1,5 +1,5 @@
 /**
- * `npm run test:all`: every test, in two processes of vitest side by side. Black-box tests of both runtimes, and
+ * `npm run test:all`: the tests of each run, in two processes of vitest side by side. Black-box tests of both runtimes, and
  * some on a cluster, each with a stack of its own, and then tests of `bench/` run one file after the other and
  * wait most of the time; in one process, they would begin when all others have ended. They take almost as long as
  * the other tests, so that the same number of files runs all the time. `--check` is for `npm run check`: other

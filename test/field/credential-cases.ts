@@ -16,15 +16,15 @@ export const credentialCases: readonly FieldCase[] = [
     'ended keys stay listed with their status, end, plan and prefix until their retention ends',
     [
       'test/features/operators/api-keys.slow.test.ts > ended keys stay listed with their status, end, plan and prefix, and a filter selects them',
-      'test/redis/ended-keys.test.ts > ended keys vanish with their secrets at the end of the retention',
+      'test/redis/ended-keys.slow.test.ts > ended keys vanish with their secrets at the end of the retention',
     ],
   ),
   proven(
     'a disabled key whose record is kept is valid again when its revocation lapses',
     '401: the record alone refuses the key, in every order of changes',
     [
-      'test/redis/ended-keys.test.ts > a revoked key is refused by its record alone, and names its caller',
-      'test/redis/ended-keys.test.ts > in any order of changes, no isolate accepts an ended secret, and every key is listed (seed %d)',
+      'test/redis/ended-keys.slow.test.ts > a revoked key is refused by its record alone, and names its caller',
+      'test/redis/ended-keys.slow.test.ts > in any order of changes, no isolate accepts an ended secret, and every key is listed (seed %d)',
     ],
   ),
   proven(
@@ -46,7 +46,7 @@ export const credentialCases: readonly FieldCase[] = [
     'the event names the caller; only an unknown key has none',
     [
       'test/features/operators/api-keys.slow.test.ts > an event of a revoked key names the caller, in isolates that cached it or not',
-      'test/redis/ended-keys.test.ts > an expired key is refused as expired, names its caller, and does not live again',
+      'test/redis/ended-keys.slow.test.ts > an expired key is refused as expired, names its caller, and does not live again',
     ],
   ),
   proven(

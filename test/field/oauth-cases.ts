@@ -10,8 +10,8 @@ export const oauthCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/features/sign-in/token-endpoint.test.ts > the user no longer has a required claim',
-        'test/features/sign-in/token-endpoint.test.ts > a required claim is absent',
+        'test/features/sign-in/token-endpoint.slow.test.ts > the user no longer has a required claim',
+        'test/features/sign-in/token-endpoint.slow.test.ts > a required claim is absent',
       ],
     },
   },
@@ -22,8 +22,8 @@ export const oauthCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/features/sign-in/token-endpoint.test.ts > decides about a session at its refresh',
-        'test/features/sign-in/token-endpoint.test.ts > the user must interact',
+        'test/features/sign-in/token-endpoint.slow.test.ts > decides about a session at its refresh',
+        'test/features/sign-in/token-endpoint.slow.test.ts > the user must interact',
       ],
     },
   },
@@ -33,7 +33,9 @@ export const oauthCases: readonly FieldCase[] = [
     expected: 'members of the token response that no login needs cannot fail one',
     runtimes: EVERY_RUNTIME,
     proof: {
-      tests: ['test/features/sign-in/token-endpoint.test.ts > may send %s, which no login needs'],
+      tests: [
+        'test/features/sign-in/token-endpoint.slow.test.ts > may send %s, which no login needs',
+      ],
     },
   },
   {
@@ -43,7 +45,7 @@ export const oauthCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/features/sign-in/token-endpoint.test.ts > ends a login with the right cause for %s',
+        'test/features/sign-in/token-endpoint.slow.test.ts > ends a login with the right cause for %s',
       ],
     },
   },
@@ -246,7 +248,7 @@ export const oauthCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/features/authorization-code/code-login-age.test.ts > other claims are ignored, and text that is no claims request is refused',
+        'test/features/authorization-code/code-login-age.slow.test.ts > other claims are ignored, and text that is no claims request is refused',
       ],
     },
   },

@@ -69,8 +69,8 @@ export const trialCases: readonly FieldCase[] = [
     'own',
     'an absent claim meets no demand, and is not replaced by iat',
     [
-      'test/features/sign-in/login-age.test.ts > auth_time that is %s opens no route with an age, and is no loop',
-      'test/features/sign-in/login-age.test.ts > a session that renews itself in silence does not become a recent login',
+      'test/features/sign-in/login-age.slow.test.ts > auth_time that is %s opens no route with an age, and is no loop',
+      'test/features/sign-in/login-age.slow.test.ts > a session that renews itself in silence does not become a recent login',
     ],
   ),
   proven(

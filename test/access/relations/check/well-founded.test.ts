@@ -3,13 +3,14 @@
  */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { usualOrLong } from '../../../harness/long.ts'
 import { decide, TooLarge } from '../oracle.ts'
 import { wellFounded } from '../well-founded.ts'
 import { GROUPS, type Graph, graphs, REVIVED, SEED } from './graphs.ts'
 
 const QUERIES = 10
 /** 10,000 of them are 100,000 queries and take some minutes: `RELATION_GRAPHS=10000`. */
-const RUNS = { seed: SEED, numRuns: Number(process.env.RELATION_GRAPHS ?? 500) }
+const RUNS = { seed: SEED, numRuns: Number(process.env.RELATION_GRAPHS ?? usualOrLong(200, 500)) }
 const EXAMPLES: [Graph][] = [[REVIVED], [GROUPS]]
 const MAX_STEPS = 20_000
 

@@ -11,6 +11,7 @@ import {
 } from '../../../../src/access/relations/permitted.ts'
 import { formatTuple, type RelationTuple } from '../../../../src/access/relations/tuple.ts'
 import { createOpenfgaDecisionPoint } from '../../../../src/features/openfga/decision-point.ts'
+import { usualOrLong } from '../../../harness/long.ts'
 import { graphs, SEED } from '../check/graphs.ts'
 import { decide } from '../oracle.ts'
 import type { Exchange } from './http-recording.ts'
@@ -23,7 +24,7 @@ import {
 } from './openfga-server.ts'
 import { TOKEN } from './servers.ts'
 
-const MODELS = 150
+const MODELS = usualOrLong(60, 150)
 const QUERIES = 40
 const MAX_DEPTH = 25
 

@@ -2,6 +2,7 @@ import { validator } from '@openfga/syntax-transformer'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { compileModel } from '../../../../src/access/relations/compile-model.ts'
+import { usualOrLong } from '../../../harness/long.ts'
 import { computed, difference, direct, from, intersection, modelOf, typeOf, union } from './json.ts'
 
 const RELATIONS = ['a', 'b', 'c'] as const
@@ -79,7 +80,7 @@ test("a model is accepted exactly if OpenFGA's own validator accepts it", () => 
       expect({ json, refused: ours !== undefined }).toEqual({ json, refused: theirs !== undefined })
       agreed[ours === undefined ? 'accepted' : 'refused']++
     }),
-    { numRuns: 4_000 },
+    { numRuns: usualOrLong(1_500, 4_000) },
   )
   expect(agreed.accepted).toBeGreaterThan(100)
   expect(agreed.refused).toBeGreaterThan(100)
