@@ -1,7 +1,7 @@
 /** Cases about bytes that pass the gateway: interim responses, trailers, targets, and fields that are not ASCII. */
 import { expect } from 'vitest'
 import type { Check, FieldCase } from './case.ts'
-import { EVERY_RUNTIME } from './runtimes.ts'
+import { EVERY_RUNTIME, NODE_ONLY } from './runtimes.ts'
 
 const HOST = 'Host: gateway.test'
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
@@ -11,11 +11,12 @@ const tried = (
   sources: string,
   expected: string,
   run: Check['run'],
+  runtimes: FieldCase['runtimes'] = EVERY_RUNTIME,
 ): FieldCase => ({
   symptom,
   sources: sources.split(', '),
   expected,
-  runtimes: EVERY_RUNTIME,
+  runtimes,
   proof: { run },
 })
 
@@ -171,5 +172,30 @@ export const wireCases: readonly FieldCase[] = [
       const names = Object.keys(reached[0]?.headers ?? {})
       expect(names.filter((name) => /hasura|sudo|behalf|run-as/.test(name))).toEqual([])
     },
+  ),
+  tried(
+    'a body with an unknown transfer coding is forwarded without the name of the coding',
+    'haproxy/haproxy#1301, graygnuorg/pound#25, apache/trafficserver#7590, haproxy/haproxy#2623',
+    'a request is refused before the origin, and a response is a bad gateway (RFC 9112 section 6.1)',
+    async ({ raw, reached, answerWith }) => {
+      for (const coding of ['gzip, chunked', 'identity, chunked', 'foo, chunked', 'gzip']) {
+        const field = `Transfer-Encoding: ${coding}`
+        const request = ['POST /open/x HTTP/1.1', HOST, field]
+        const { status } = await raw(request, '2\r\nok\r\n0\r\n\r\n')
+        expect([400, 501], coding).toContain(status)
+      }
+      expect(reached).toEqual([])
+      answerWith((_, response) => {
+        response.socket?.end('HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\nok')
+      })
+      expect((await raw(['GET /open/x HTTP/1.1', HOST])).body).toBe('ok')
+      for (const coding of ['gzip, chunked', 'foo, chunked', 'gzip', 'chunked;q=1']) {
+        const text = `HTTP/1.1 200 OK\r\nTransfer-Encoding: ${coding}\r\n\r\n2\r\nok\r\n0\r\n\r\n`
+        answerWith((_, response) => void response.socket?.end(text))
+        expect((await raw(['GET /open/x HTTP/1.1', HOST])).status, coding).toBe(502)
+      }
+    },
+    // In front of workerd, the server of the platform removes the field.
+    NODE_ONLY,
   ),
 ]

@@ -35,7 +35,8 @@ export class IncomingRequest implements PlainRequest {
   constructor(incoming: IncomingMessage) {
     this.#incoming = incoming
     this.method = incoming.method ?? 'GET'
-    if (incoming.httpVersion !== '1.1') requireFraming(incoming)
+    if (!isPlainlyFramed(incoming))
+      throw new Denied({ code: 'malformed_request', check: 'framing' })
     this.url = createUrl(incoming, this.headers.get('host'))
   }
 
@@ -82,11 +83,13 @@ export class IncomingRequest implements PlainRequest {
 
 /**
  * The parser of Node also reads HTTP/0.9 and 2.0, and chunks in HTTP/1.0, which proxies in front may
- * frame in another way (RFC 9112 section 6.1).
+ * frame in another way (RFC 9112 section 6.1). It ignores codings in front of `chunked`: the body would
+ * reach the origin coded, and without the name of its coding.
  */
-function requireFraming({ httpVersion, headers }: IncomingMessage): void {
-  if (httpVersion !== '1.0' || headers['transfer-encoding'] !== undefined)
-    throw new Denied({ code: 'malformed_request', check: 'framing' })
+function isPlainlyFramed({ httpVersion, headers }: IncomingMessage): boolean {
+  const coding = headers['transfer-encoding']
+  if (coding === undefined) return httpVersion === '1.1' || httpVersion === '1.0'
+  return httpVersion === '1.1' && coding.toLowerCase() === 'chunked'
 }
 
 /** `host` is a list if there are several fields, which is no valid host (RFC 9112 section 3.2). */

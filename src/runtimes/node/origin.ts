@@ -27,6 +27,8 @@ export interface NodeOrigin extends Origin {
   close(): Promise<void>
 }
 
+/** `identity` of HTTP/1.1 before RFC 7230 is no coding. */
+const CODING = /^(?:chunked|identity)$/i
 /** Fetch standard: responses with these statuses have no body. */
 const NULL_BODY: ReadonlySet<number> = new Set([204, 205, 304])
 
@@ -152,9 +154,11 @@ class OriginCall implements Dispatcher.DispatchHandler {
   ): void {
     if (status >= 100 && status < 200) return
     this.#settle()
-    if (status < 100 || status > 599) {
+    const coding = headers['transfer-encoding']
+    // undici reads the chunks behind another coding as the body, or drops the name of the coding.
+    if (status < 100 || status > 599 || (coding !== undefined && !CODING.test(coding))) {
       this.#reject(new Unavailable('origin', 'malformed'))
-      controller.abort(new Error('no HTTP status'))
+      controller.abort(new Error('no HTTP status, or an unknown transfer coding'))
       return
     }
     const hasBody = this.#request.incoming.method !== 'HEAD' && !NULL_BODY.has(status)
