@@ -77,18 +77,23 @@ const LONG = [
   'test/cli/serve-elsewhere.slow.test.ts',
   'test/cli/serve-reload.slow.test.ts',
   'test/cli/serve.slow.test.ts',
+  'test/cli/usage.slow.test.ts',
   'test/create/node.slow.test.ts',
   'test/dev/model.slow.test.ts',
   'test/dev/start/keys.slow.test.ts',
+  'test/dev/start/start-node.slow.test.ts',
   'test/docs/commands-first.slow.test.ts',
   'test/docs/commands.slow.test.ts',
   'test/features/authorization-code/code-login.slow.test.ts',
   'test/features/console/pages.slow.test.ts',
   'test/features/mcp/conformance.slow.test.ts',
   'test/features/openapi/docs.slow.test.ts',
+  'test/features/sign-in/browser.slow.test.ts',
   'test/features/sign-in/pages.slow.test.ts',
   'test/features/signals/gateways.slow.test.ts',
   'test/guard/frameworks.slow.test.ts',
+  'test/ops/nginx.slow.test.ts',
+  'test/ops/several-gateways.slow.test.ts',
   'test/package/consumers.slow.test.ts',
   'test/repo/test-runs.test.ts',
   'test/runtimes/node/transport-fuzz.slow.test.ts',
@@ -111,6 +116,7 @@ const ONLY_LONG = [
   'test/docs/site.slow.test.ts',
   'test/docs/tutorial.slow.test.ts',
   // Created projects: `node.slow.test.ts` creates one.
+  'test/create/flags.slow.test.ts',
   'test/create/gateway.slow.test.ts',
   'test/create/mcp.slow.test.ts',
   'test/create/middleware.slow.test.ts',
@@ -123,6 +129,8 @@ const ONLY_LONG = [
   // The command line: `deploy.slow.test.ts` deploys a gateway, `serve.slow.test.ts` serves with two workers.
   'test/cli/deploy/app.slow.test.ts',
   'test/cli/serve-workers.slow.test.ts',
+  // The image, whose files are those of a created project: `node.slow.test.ts` compares them.
+  'test/ops/docker.slow.test.ts',
 ]
 
 /** Black-box tests that continuous integration runs on a cluster. `npm run test:long` runs all of them there. */

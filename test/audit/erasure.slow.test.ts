@@ -25,7 +25,7 @@ const EVENTS = usualOrLong(2_500, 10_000)
 /** The oldest events, which retention deletes. */
 const PRUNED = 1_000
 /** On the first store, and on the others. */
-const TAMPERINGS = usualOrLong<readonly [first: number, others: number]>([20, 10], [40, 15])
+const TAMPERINGS = usualOrLong<readonly [first: number, others: number]>([10, 5], [40, 15])
 const SEED = 20_261_121
 const T0 = Date.parse('2026-01-01T00:00:00.000Z')
 const HOUR_MS = 3_600_000

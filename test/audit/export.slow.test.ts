@@ -170,7 +170,7 @@ describeStores((start, { isFirst }) => {
       expect(await exported()).toEqual(upTo(2_300))
     })
 
-    test('is bounded for each run, and the next run continues', async () => {
+    onFirst?.('is bounded for each run, and the next run continues', async () => {
       await append(4_100)
       await run(T0)
       const first = await exported()

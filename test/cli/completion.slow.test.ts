@@ -19,7 +19,7 @@ async function suggestionsFor(words: string[], cwd = '/'): Promise<readonly stri
 }
 
 describe('suggestions', () => {
-  test.each([
+  testInLong.each([
     [['reli'], []],
     [['rel'], ['relations']],
     [

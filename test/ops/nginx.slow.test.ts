@@ -10,6 +10,7 @@ import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { AUDIENCE, createKey, ISSUER, mint, type TestKey } from '../harness/issuer.ts'
+import { testInLong } from '../harness/long.ts'
 import { freePort, isInstalled, ROOT, type Running, run } from '../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 
@@ -210,7 +211,7 @@ describe.runIf(isInstalled('nginx'))('nginx in front of two gateways', () => {
     expect(await text(response)).toBe(']')
   })
 
-  test('fails no request while one gateway after the other restarts under load', async () => {
+  testInLong('fails no request while one gateway after the other restarts under load', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS })
     /** Statuses, or errors of connections. */
     const outcomes: string[] = []

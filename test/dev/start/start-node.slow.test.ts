@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RedisHandle, startRedis } from '../../../dev/redis.ts'
+import { testInLong } from '../../harness/long.ts'
 import { freePort } from '../../harness/process.ts'
 import { type Checkout, type Command, makeCheckout } from './checkout.ts'
 import { pasteAll } from './paste.ts'
@@ -35,7 +36,7 @@ describe('npm run start:node', () => {
     await command.printed(/^POST +\/orders +403 +permission_missing:orders:write +alice +\d+ ms$/m)
   })
 
-  it('suggests a command that works', async () => {
+  testInLong('suggests a command that works', async () => {
     const [, suggested = ''] = /^npx portcullis (.*)$/m.exec(stdout) ?? []
     const args = ['npm', 'run', '-s', 'portcullis', '--', ...suggested.split(' ')] as const
     const { code, stdout: listed, stderr } = await checkout.run(args).ended
@@ -52,7 +53,7 @@ describe('npm run start:node', () => {
     expect(await response.json()).toMatchObject({ origin: 'demo', caller: { subject: 'carol' } })
   })
 
-  it('serves the policy of PORTCULLIS_CONFIG, and each saved version of it', async () => {
+  testInLong('serves the policy of PORTCULLIS_CONFIG, and each saved version of it', async () => {
     const policy = `import { definePolicy } from 'portcullis'
       export default definePolicy({
         roles: {},

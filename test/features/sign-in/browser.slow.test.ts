@@ -7,12 +7,15 @@ import {
   type Page,
   startChromium,
 } from '../../harness/chromium.ts'
+import { IS_LONG } from '../../harness/long.ts'
 import { RUNTIMES, type SignInGateway, startGateway } from './gateway.ts'
 
 if (CHROMIUM === undefined)
   console.info('sign-in: the browser tests are skipped, because Chromium is missing')
 
 const PATIENCE_MS = 60_000
+/** The tests without a browser run on both runtimes each time. */
+const RUNS = RUNTIMES.filter((runtime) => IS_LONG || runtime === 'Node')
 
 let chromium: Chromium
 beforeAll(() => {
@@ -20,7 +23,7 @@ beforeAll(() => {
 })
 afterAll(() => chromium?.close())
 
-describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('in a browser, on %s [S76]', (runtime) => {
+describe.skipIf(CHROMIUM === undefined).each(RUNS)('in a browser, on %s [S76]', (runtime) => {
   let gateway: SignInGateway
   let browser: Browser
   let page: Page
