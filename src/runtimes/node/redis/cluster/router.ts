@@ -86,6 +86,8 @@ export function createClusterRouter({
   const verifying = new Map<string, Promise<void>>()
   let owners: (ClusterNode | undefined)[] = []
   let table: readonly SlotRange[] = []
+  /** Of the table. Every tick reads them several times. */
+  let masters: readonly ClusterNode[] = []
   let promotions = 0
   let reported: View['nodes']
   let failure: unknown
@@ -114,18 +116,8 @@ export function createClusterRouter({
     return node
   }
 
-  const masters = (): readonly ClusterNode[] =>
-    [...new Set(table.map(({ master }) => addressOf(master.server)))].map((address) =>
-      nodeAt(serverAt(address)),
-    )
   const entries = (): readonly NodeEntry[] =>
     table.flatMap(({ master, replicas }) => [master, ...replicas])
-  function serverAt(address: string): RedisServer {
-    const all = [...entries().map(({ server }) => server), ...target.servers]
-    const server = all.find((each) => addressOf(each) === address)
-    if (server === undefined) throw new Error('the node has left the cluster')
-    return server
-  }
 
   async function viewOf(node: ClusterNode): Promise<View> {
     const [slots, list] = await node.query([
@@ -139,6 +131,7 @@ export function createClusterRouter({
     if (isClosed) return
     countPromotions(ranges)
     table = ranges
+    masters = [...new Set(ranges.map(({ master }) => nodeAt(master.server)))]
     reported = list
     failure = undefined
     const next: (ClusterNode | undefined)[] = new Array(SLOTS)
@@ -207,7 +200,7 @@ export function createClusterRouter({
 
   /** Asks believed masters, or else every node. */
   async function ask(): Promise<View> {
-    const believed = masters().filter((node) => node.state().isBelieved)
+    const believed = masters.filter((node) => node.isBelieved())
     const asked =
       believed.length > 0
         ? shuffled(believed).slice(0, ASKED_AT_ONCE)
@@ -258,10 +251,9 @@ export function createClusterRouter({
   }
 
   function tick(): void {
-    const all = masters()
-    for (const node of all) node.tick()
+    for (const node of masters) node.tick()
     const isDue = now() - refreshedMs >= REFRESH_MS
-    const isUncertain = isSuspect || all.some((node) => !node.state().isBelieved)
+    const isUncertain = isSuspect || masters.some((node) => !node.isBelieved())
     if (isDue || isUncertain) refresh().catch(() => {})
     onTick()
   }
@@ -290,7 +282,7 @@ export function createClusterRouter({
     suspect,
     refresh,
     ranges: () => table,
-    masters,
+    masters: () => masters,
     promotions: () => promotions,
     isReachedByOthers(node) {
       const entry = entries().find(({ server }) => addressOf(server) === node.address)
