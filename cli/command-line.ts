@@ -10,17 +10,30 @@ const MAX_ECHO_CHARACTERS = 24
 /** Commander's code for the help that it prints when a subcommand is missing. */
 const HELP_SHOWN = 'commander.help'
 
-/** Returns the command path that `argv` names, for a hint. */
-function commandNamedBy(argv: readonly string[], program: Command): string {
+/** Returns the command that `argv` names, its path, and the words that follow. */
+function commandNamedBy(argv: readonly string[], program: Command) {
   let command = program
   let path = program.name()
-  for (const word of argv) {
+  for (const [at, word] of argv.entries()) {
     const next = command.commands.find((candidate) => candidate.name() === word)
-    if (next === undefined) break
+    if (next === undefined) return { command, path, rest: argv.slice(at) }
     command = next
     path += ` ${word}`
   }
-  return path
+  return { command, path, rest: [] }
+}
+
+/** Throws the error of an unknown command where commander would print the help of its parent: `limits set --help`. */
+function refuseHelpOfNothing(argv: readonly string[], program: Command): void {
+  if (!argv.includes('--help') && !argv.includes('-h')) return
+  const { command, rest } = commandNamedBy(argv, program)
+  const [word] = rest
+  if (word === undefined || word.startsWith('-') || word === 'help') return
+  const names = command.commands.map((candidate) => candidate.name())
+  if (names.length === 0 || command.registeredArguments.length > 0) return
+  const nearest = didYouMean(word, names)
+  const advice = nearest === undefined ? '' : ` (${nearest})`
+  command.error(`error: unknown command '${word}'${advice}`, { code: 'commander.unknownCommand' })
 }
 
 /** Adds the nearest of the allowed values. */
@@ -42,11 +55,14 @@ function complaint(error: CommanderError): string {
     )
 }
 
-/** Runs the command that `argv` names. Returns its exit code. Throws what is not a {@link Failure}: a fault of this program. */
-export async function runCommandLine(argv: readonly string[]): Promise<number> {
+/** Runs the command that `given` names. Returns its exit code. Throws what is not a {@link Failure}: a fault of this program. */
+export async function runCommandLine(given: readonly string[]): Promise<number> {
+  // Commander's own `help limits override` shows the help of `limits`.
+  const argv = given[0] === 'help' ? [...given.slice(1), '--help'] : given
   const json = argv.includes('--json')
   const program = createProgram()
   try {
+    refuseHelpOfNothing(argv, program)
     await program.parseAsync([...argv], { from: 'user' })
     return typeof process.exitCode === 'number' ? process.exitCode : 0
   } catch (error) {
@@ -54,7 +70,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
       if (error.exitCode === 0) return 0
       const mistake = complaint(error)
       const see = mistake.endsWith('.') ? ' See' : '; see'
-      const hint = json ? '' : `${see} ${commandNamedBy(argv, program)} --help`
+      const hint = json ? '' : `${see} ${commandNamedBy(argv, program).path} --help`
       if (error.code !== HELP_SHOWN) printFailure(usage(mistake + hint), json)
       return USAGE
     }

@@ -13,6 +13,8 @@ export interface Output {
   result(answer: unknown, text: string): void
   /** Writes the members of one object. */
   thing(answer: object): void
+  /** Writes the members of one object, of which `secret` is shown once: first, and followed by a remark. */
+  once(answer: object, secret: string): void
   /**
    * Writes one page of a list and how to get the next one. `rows` are the items of `answer`, and
    * `what` names them in the plural. `orElse` is an additional remark for an empty list.
@@ -57,6 +59,16 @@ export function createOutput(json: boolean, wide = false): Output {
     remark,
     fitted,
     thing: (answer) => result(answer, record(answer, style)),
+    once(answer, secret) {
+      const { [secret]: value, ...rest } = answer as Readonly<Record<string, unknown>>
+      const { bold, green } = style.colors
+      const first = `${bold(secret)}  ${bold(green(visible(String(value))))}`
+      result(
+        answer,
+        value === undefined ? record(rest, style) : `${first}\n\n${record(rest, style)}`,
+      )
+      if (value !== undefined) remark(`Copy ${secret} now: it is shown once and not stored.`)
+    },
     list(answer, rows, columns, what, orElse) {
       if (json || rows.length > 0) result(answer, json ? '' : listed(rows, columns, what))
       else remark([`No ${what}.`, orElse].filter(Boolean).join(' '))
@@ -70,10 +82,17 @@ const WAY_OUT_OF_BAN =
 
 /** Suggested actions for failures that the code alone does not explain. */
 const HINTS: ReadonlyMap<string, string> = new Map([
-  ['gateway_unreachable', 'another gateway: --url, or PORTCULLIS_URL'],
+  [
+    'gateway_unreachable',
+    'start it, for example with `portcullis dev`, or correct its address and port: --url, or PORTCULLIS_URL',
+  ],
   [
     'invalid_client',
     'PORTCULLIS_CLIENT_ID with PORTCULLIS_CLIENT_SECRET is not a client of this gateway',
+  ],
+  [
+    'invalid_token',
+    'see which credentials commands use: `portcullis whoami`; log in again: `portcullis login`',
   ],
   ['banned', WAY_OUT_OF_BAN],
   ['access_denied', WAY_OUT_OF_BAN],

@@ -43,10 +43,14 @@ on this machine only.
 Exit codes: 0 done, 1 refused by the gateway or by Cloudflare, 2 wrong usage,
 3 no answer, or an answer that decides nothing (an outage; repeat the call later).
 
-Examples:
-  portcullis revoke subject alice --reason "laptop stolen"
-  portcullis audit tail --decision deny
-  portcullis clients create --name billing --grant client_credentials --role reader`
+Tasks:
+  Why was alice refused?     portcullis audit query --subject alice --decision deny --since yesterday
+  Revoke her everywhere      portcullis revoke subject alice --reason "laptop stolen"
+  Change a caller's limit    portcullis limits override LIMIT acme --requests 200
+                             (names of limits: portcullis limits list)
+  Which key is this?         portcullis api-keys lookup KEY
+  Which tools changed?       portcullis mcp tools --changed
+  What happens now?          portcullis audit tail`
 
 /** The headings of the help, in the order of the first command of each. */
 const GROUPS: Readonly<Record<string, readonly string[]>> = {

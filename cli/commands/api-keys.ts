@@ -43,7 +43,6 @@ const COLUMNS = [
   'endedAt',
   'lastUsedAt',
 ]
-const SHOWN_ONCE = 'The key is shown once and not stored.'
 const EXAMPLE_ID = '7f3c2b1a-9d8e-4f6a-8b5c-1d2e3f4a5b6c'
 const ID = 'id of the key, from `api-keys list`'
 
@@ -108,8 +107,7 @@ export function addApiKeyCommands(program: Command): void {
     .action(async (key: string, options: RotateOptions) => {
       const { gateway, output } = workWith(options)
       const body = { graceSeconds: options.grace }
-      output.thing(await gateway.post<object>(`/api-keys/${key}/secret`, body))
-      output.remark(SHOWN_ONCE)
+      output.once(await gateway.post<object>(`/api-keys/${key}/secret`, body), 'apiKey')
     })
   addRemoval(keys, {
     name: 'revoke',
@@ -152,8 +150,7 @@ function addCreate(keys: Command): void {
         metadata: options.metadata,
         plan: options.plan,
       })
-      output.thing(answer)
-      output.remark(SHOWN_ONCE)
+      output.once(answer, 'apiKey')
     })
 }
 

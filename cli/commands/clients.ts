@@ -51,8 +51,7 @@ export function addClientCommands(program: Command): void {
     .action(async (client: string, options: RotateOptions) => {
       const { gateway, output } = workWith(options)
       const body = { graceSeconds: options.grace }
-      output.thing(await gateway.post<object>(`/clients/${client}/secret`, body))
-      output.remark('The secret is shown once and not stored.')
+      output.once(await gateway.post<object>(`/clients/${client}/secret`, body), 'clientSecret')
     })
   addRemoval(clients, {
     name: 'disable',

@@ -88,9 +88,7 @@ export function addCreateClient(clients: Command): void {
         redirectUris: options.redirectUri,
         public: options.public,
       })
-      output.thing(answer)
-      if (answer.clientSecret !== undefined)
-        output.remark('The secret is shown once and not stored.')
+      output.once(answer, 'clientSecret')
     })
 }
 

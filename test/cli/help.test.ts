@@ -1,6 +1,10 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
 import { createProgram } from '../../cli/program.ts'
+import { ROOT } from '../harness/process.ts'
+import { runHere } from './command-here.ts'
 import { runCli } from './command-line.ts'
 
 interface Leaf {
@@ -34,6 +38,10 @@ function helpOf(command: Command): string {
 const SCRIPTS = ['portcullis completion']
 const leaves = leavesOf(createProgram())
 const paths = leaves.map(({ path }) => path)
+/** The words of each command that only has commands. */
+const groups = [...new Set(paths.map((path) => path.split(' ').slice(1, -1).join(' ')))].map(
+  (words) => words.split(' ').filter((word) => word !== ''),
+)
 
 describe('the help of every command', () => {
   test('is checked for each of these commands', () => {
@@ -133,6 +141,37 @@ describe('the help of every command', () => {
     expect(stdout).toContain('Exit codes: 0 done, 1 refused')
     expect(stdout).toContain('3 no answer, or an answer that decides nothing')
   })
+
+  test('of portcullis itself has the tasks of the guide', () => {
+    const guide = readFileSync(join(ROOT, 'docs/console.md'), 'utf8')
+    const table = guide.split('## Tasks')[1]?.split('\n\n')[1] ?? ''
+    const tasks = [...table.matchAll(/`(portcullis [^`]+)`/g)].map(([, task = '']) => task)
+    expect(tasks.length).toBeGreaterThan(4)
+    const text = helpOf(createProgram())
+    for (const task of tasks) expect(text).toContain(task)
+  })
+
+  test('of a command after `help` is that of the command', async () => {
+    const { code, stdout } = await runHere(['help', 'limits', 'override'])
+    expect({ code, first: stdout.split(' [')[0] }).toEqual({
+      code: 0,
+      first: 'Usage: portcullis limits override',
+    })
+  })
+
+  test.each(groups.map((words) => [words.join(' '), words] as const))(
+    'of an unknown command of "%s" is an error, and not the help of the others',
+    async (_, words) => {
+      for (const argv of [
+        [...words, 'nothing', '--help'],
+        ['help', ...words, 'nothing'],
+      ]) {
+        const { code, stdout, stderr } = await runHere(argv)
+        expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+        expect(stderr).toContain("unknown command 'nothing'")
+      }
+    },
+  )
 })
 
 test('--version prints the version of the package', async () => {

@@ -148,10 +148,10 @@ describe('clients', () => {
       '--grant',
       'token_exchange',
     ])
-    const [, secret = ''] = /^clientSecret +(\S+)$/m.exec(stdout) ?? []
+    const [, secret = ''] = /^clientSecret +(\S+)\n\n/.exec(stdout) ?? []
     expect(secret.length).toBeGreaterThan(40)
     expect(stdout.split(secret).length).toBe(2)
-    expect(stderr).toBe('The secret is shown once and not stored.\n')
+    expect(stderr).toBe('Copy clientSecret now: it is shown once and not stored.\n')
   })
 
   test('that do not exist, or are invalid, are reported', async () => {

@@ -31,7 +31,7 @@ describe('an unreachable gateway: a command exits with 3', () => {
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
     expect(stderr).toBe(
       `portcullis: gateway_unreachable: http://127.0.0.1:${port} cannot be reached (ECONNREFUSED)\n` +
-        '  another gateway: --url, or PORTCULLIS_URL\n',
+        '  start it, for example with `portcullis dev`, or correct its address and port: --url, or PORTCULLIS_URL\n',
     )
   })
 
