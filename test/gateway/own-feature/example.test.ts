@@ -1,7 +1,10 @@
 /** The feature in `examples/feature`, from outside: it is described, guarded and recorded without a change of the core. */
+import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { checkFeatures } from '../../../cli/doctor/policy.ts'
 import policy from '../../../examples/feature/policy.ts'
 import { startGateway, type TestGateway } from '../../features/operators/gateway.ts'
+import { ROOT } from '../../harness/process.ts'
 
 const CONTACT = 'ops@notes.test'
 const FREEZE = { ticket: 'OPS-7', seconds: 600 }
@@ -135,6 +138,28 @@ test('the OpenAPI description has the call and the route, with their permission 
     operationId: 'readChangeFreeze',
     security: [],
   })
+})
+
+test('doctor shows the variable and the key, and a wrong value without repeating it', async () => {
+  const named = join(ROOT, 'examples/feature/policy.ts')
+  const find = async (contact: string) => {
+    const values = { SIGNING_KEYS: '{}', CHANGE_FREEZE_CONTACT: contact }
+    const findings = await checkFeatures(ROOT, values, values, {}, named)
+    return findings.filter(({ check }) => check === 'feature changeFreeze')
+  }
+  expect(await find(CONTACT)).toMatchObject([
+    {
+      level: 'ok',
+      seen: 'CHANGE_FREEZE_CONTACT is set, keys feature:change-freeze:ticket',
+    },
+  ])
+  const [wrong, ...others] = await find('not-an-address')
+  expect(others).toEqual([])
+  expect(wrong).toMatchObject({
+    level: 'error',
+    seen: expect.stringMatching(/^CHANGE_FREEZE_CONTACT: /),
+  })
+  expect(JSON.stringify(wrong)).not.toContain('not-an-address')
 })
 
 test('while Redis fails, the stage admits nothing: 503, and the origin is not called', async () => {
