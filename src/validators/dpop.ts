@@ -26,6 +26,8 @@ export const dpopClaims = z.object({
   htm: z.string(),
   htu: z.string(),
   iat: z.number(),
+  exp: z.optional(z.number()),
+  nbf: z.optional(z.number()),
   ath: z.optional(z.string()),
   nonce: z.optional(z.string()),
 })

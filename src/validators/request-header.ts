@@ -143,7 +143,7 @@ function mistakeInKept(name: string): string | undefined {
   if (!NAME.test(name)) return 'must contain only letters, digits and hyphens'
   const lowerCase = unwrapped(name.toLowerCase())
   if (isReserved(lowerCase)) return `${name} cannot be kept: only the gateway may set it`
-  if (!TRUSTED.test(lowerCase)) return `${name} is not stripped; remove it from the list`
+  if (!TRUSTED.test(lowerCase)) return `${name} is not stripped; remove it`
   return undefined
 }
 
@@ -151,9 +151,5 @@ export function* mistakesInHeaders(rules: HeaderRules): Generator<Mistake> {
   const mayReachOrigin = createDecision(rules)
   for (const name of rules.keepHeaders ?? [])
     if (!mayReachOrigin(name.toLowerCase()))
-      yield mistakeAt(
-        'conflict',
-        ['keepHeaders'],
-        `${name} is in stripHeaders as well; remove it from one of them`,
-      )
+      yield mistakeAt('conflict', ['keepHeaders'], `${name} is in stripHeaders as well; remove one`)
 }

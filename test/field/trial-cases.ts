@@ -406,6 +406,14 @@ export const trialCases: readonly FieldCase[] = [
       'test/features/sign-in/login.slow.test.ts > an app with routes in its fragment gets its page back',
     ],
   ),
+  proven(
+    'a proof of possession is accepted after the life that its client gave it',
+    'quarkusio/quarkus#55917',
+    'exp and nbf count where they are present (RFC 7519 section 4.1)',
+    [
+      'test/access/tokens/dpop.test.ts > is refused when a life that its client set has ended or not begun',
+    ],
+  ),
   {
     symptom: 'errors of the command line are messages of a schema, without a remedy',
     sources: ['own'],

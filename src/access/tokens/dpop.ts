@@ -111,10 +111,15 @@ export function createDpopVerifier({
       const { claims, thumbprint } = await read(header)
       if (claims.htm !== method) throw dpopRejected('htm')
       if (!isTarget(claims.htu, url, publicOrigin)) throw dpopRejected('htu')
-      const ageSeconds = now() / 1000 - claims.iat
+      const nowSeconds = now() / 1000
+      const { iat, exp = Infinity, nbf = iat } = claims
+      const ageSeconds = nowSeconds - iat
       if (ageSeconds > MAX_PROOF_AGE_SECONDS || ageSeconds < -MAX_PROOF_AHEAD_SECONDS) {
         throw dpopRejected('iat')
       }
+      // RFC 9449 has neither. A client may still shorten the life of its proof (RFC 7519 section 4.1).
+      if (exp <= nowSeconds - MAX_PROOF_AHEAD_SECONDS) throw dpopRejected('exp')
+      if (nbf > nowSeconds + MAX_PROOF_AHEAD_SECONDS) throw dpopRejected('nbf')
       if (token !== undefined && claims.ath !== (await sha256(token))) throw dpopRejected('ath')
       await refuseNonce(claims.nonce)
       return {
@@ -124,7 +129,7 @@ export function createDpopVerifier({
       }
     },
     async nonce() {
-      if (nonces === undefined) throw new Error('nonce: the verifier has no secret for nonces')
+      if (nonces === undefined) throw new Error('nonce: no secret')
       return nonces.current()
     },
   }

@@ -211,6 +211,20 @@ describe('a DPoP proof (RFC 9449 section 4.3)', () => {
     expect(await check(await prover.signRaw(header, payload))).toBe('invalid_dpop_proof:iat')
   })
 
+  it('is refused when a life that its client set has ended or not begun', async () => {
+    for (const [claims, verdict] of [
+      [{ exp: NOW_SECONDS - 11 }, 'invalid_dpop_proof:exp'],
+      [{ exp: NOW_SECONDS - 10 }, 'invalid_dpop_proof:exp'],
+      [{ exp: NOW_SECONDS - 9 }, 'ok'],
+      [{ exp: NOW_SECONDS + 60, nbf: NOW_SECONDS }, 'ok'],
+      [{ nbf: NOW_SECONDS + 10 }, 'ok'],
+      [{ nbf: NOW_SECONDS + 11 }, 'invalid_dpop_proof:nbf'],
+      [{ exp: '1' }, 'invalid_dpop_proof:exp'],
+      [{ nbf: null }, 'invalid_dpop_proof:nbf'],
+    ] as const)
+      expect(await checkClaims(claims), JSON.stringify(claims)).toBe(verdict)
+  })
+
   it('check 12: is for exactly this access token', async () => {
     const proof = await prover.proof()
     expect(await check(proof, { token: 'a.b.d' })).toBe('invalid_dpop_proof:ath')
