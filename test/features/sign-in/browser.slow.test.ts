@@ -224,7 +224,7 @@ describe.skipIf(CHROMIUM === undefined).each(RUNS)('in a browser, on %s [S76]', 
     const background = await fresh.evaluate(
       `getComputedStyle(document.documentElement).getPropertyValue('--portcullis-radius').trim()`,
     )
-    expect(background).toBe('4px')
+    expect(background).toBe('8px')
     const logged = fresh.events.filter(({ method }) => method === 'Log.entryAdded')
     expect(logged.filter(({ params }) => !JSON.stringify(params).includes('favicon'))).toEqual([])
   })
