@@ -86,7 +86,6 @@ const LONG = [
   'test/docs/commands.slow.test.ts',
   'test/features/authorization-code/code-login.slow.test.ts',
   'test/features/console/pages.slow.test.ts',
-  'test/features/mcp/conformance.slow.test.ts',
   'test/features/openapi/docs.slow.test.ts',
   'test/features/sign-in/browser.slow.test.ts',
   'test/features/sign-in/pages.slow.test.ts',
@@ -95,7 +94,6 @@ const LONG = [
   'test/ops/nginx.slow.test.ts',
   'test/ops/several-gateways.slow.test.ts',
   'test/package/consumers.slow.test.ts',
-  'test/repo/test-runs.test.ts',
   'test/runtimes/node/transport-fuzz.slow.test.ts',
   'test/runtimes/table.slow.test.ts',
 ]
@@ -116,6 +114,7 @@ const ONLY_LONG = [
   'test/docs/site.slow.test.ts',
   'test/docs/tutorial.slow.test.ts',
   // Created projects: `node.slow.test.ts` creates one.
+  'test/create/checkout.slow.test.ts',
   'test/create/flags.slow.test.ts',
   'test/create/gateway.slow.test.ts',
   'test/create/mcp.slow.test.ts',
@@ -126,9 +125,17 @@ const ONLY_LONG = [
   'test/dev/start/refusals.slow.test.ts',
   'test/dev/start/start.slow.test.ts',
   'test/dev/start/troubles.slow.test.ts',
-  // The command line: `deploy.slow.test.ts` deploys a gateway, `serve.slow.test.ts` serves with two workers.
+  // The command line: `deploy.slow.test.ts` deploys a gateway, `serve.slow.test.ts` serves with two workers, and
+  // `doctor.slow.test.ts` and `idp-doctor.slow.test.ts` find mistakes.
   'test/cli/deploy/app.slow.test.ts',
+  'test/cli/doctor-node.slow.test.ts',
+  'test/cli/idp.slow.test.ts',
+  'test/cli/idp-doctor-provider.slow.test.ts',
+  'test/cli/redis.slow.test.ts',
   'test/cli/serve-workers.slow.test.ts',
+  'test/dev/upstash-rest-cli.slow.test.ts',
+  // The suite of MCP, which npm and pip install: `clients.slow.test.ts` and `sdk.slow.test.ts` run clients.
+  'test/features/mcp/conformance.slow.test.ts',
   // The image, whose files are those of a created project: `node.slow.test.ts` compares them.
   'test/ops/docker.slow.test.ts',
 ]

@@ -15,7 +15,6 @@ import { startTokenFront } from '../../../dev/mcp-conformance/token-front.ts'
 import { serve } from '../../../src/runtimes/node/index.ts'
 import { RUNTIMES } from '../../harness/gateway.ts'
 import { createKey, ISSUER, mint, type TestKey } from '../../harness/issuer.ts'
-import { IS_LONG } from '../../harness/long.ts'
 import { redisVars, startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { startWorkerd } from '../../origin/workerd.ts'
 import { policy } from './conformance/policy.ts'
@@ -78,31 +77,28 @@ async function startOn(runtime: 'Node' | 'workerd') {
   return { url: `${front.url}/mcp`, close: () => gateway.close().finally(front.close) }
 }
 
-describe.each(RUNTIMES.filter((runtime) => IS_LONG || runtime === 'Node'))(
-  'the gateway on %s',
-  (runtime) => {
-    let gateway: Awaited<ReturnType<typeof startOn>>
-    beforeAll(async () => {
-      gateway = await startOn(runtime)
-    })
-    afterAll(() => gateway?.close())
+describe.each(RUNTIMES)('the gateway on %s', (runtime) => {
+  let gateway: Awaited<ReturnType<typeof startOn>>
+  beforeAll(async () => {
+    gateway = await startOn(runtime)
+  })
+  afterAll(() => gateway?.close())
 
-    test.each(REVISIONS)(
-      'passes each check of the set %s that passes directly',
-      async (revision) => {
-        if (suite === undefined) return
-        const before = direct.get(revision) ?? new Map<string, never>()
-        const [scenario, expected] =
-          revision === REVISIONS[0] ? ['server-initialize', []] : ['server-stateless', OF_THE_SDK]
-        // Otherwise this test shows nothing.
-        expect(failuresIn(before.get(scenario) ?? [])).toEqual(expected)
-        expect(before.get(scenario)?.length).toBeGreaterThan(0)
-        expect(worseThan(before, await suite.run(gateway.url, revision))).toEqual([])
-      },
-      150_000,
-    )
-  },
-)
+  test.each(REVISIONS)(
+    'passes each check of the set %s that passes directly',
+    async (revision) => {
+      if (suite === undefined) return
+      const before = direct.get(revision) ?? new Map<string, never>()
+      const [scenario, expected] =
+        revision === REVISIONS[0] ? ['server-initialize', []] : ['server-stateless', OF_THE_SDK]
+      // Otherwise this test shows nothing.
+      expect(failuresIn(before.get(scenario) ?? [])).toEqual(expected)
+      expect(before.get(scenario)?.length).toBeGreaterThan(0)
+      expect(worseThan(before, await suite.run(gateway.url, revision))).toEqual([])
+    },
+    150_000,
+  )
+})
 
 /** What a refused call must say, by its tool. */
 const REASONS = {
