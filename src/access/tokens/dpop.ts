@@ -129,7 +129,7 @@ export function createDpopVerifier({
       }
     },
     async nonce() {
-      if (nonces === undefined) throw new Error('nonce: no secret')
+      if (nonces === undefined) throw new Error('nonce: the verifier has no secret')
       return nonces.current()
     },
   }
