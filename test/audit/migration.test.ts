@@ -1,8 +1,11 @@
 /** A database of a version before the blocks; `measure-migration.ts` tries it with a million events. */
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openDatabase } from '../../src/runtimes/node/audit/open-database.ts'
 import { type Tried, tryMigration } from './migration.ts'
 
 const [ROWS, IN_BLOCKS] = [2_000, 1_500]
@@ -41,4 +44,32 @@ test('the export has rows and blocks, and is verified without the database', () 
 
 test('retention deletes the oldest rows, and the rest of the chain stays valid', () => {
   expect(tried.verdicts.retained).toMatchObject({ ok: true, first: ROWS / 2 + 1 })
+})
+
+/** Has a transaction open while the test begins its own. */
+const OTHER_PROCESS = `
+const { workerData, parentPort } = require('node:worker_threads')
+const db = new (require('node:sqlite').DatabaseSync)(workerData)
+db.exec("BEGIN IMMEDIATE; INSERT INTO names VALUES ('other')")
+parentPort.once('message', () => setTimeout(() => db.exec('COMMIT'), 300))
+parentPort.postMessage('begun')
+`
+
+test('a migration waits for that of another process that starts at the same time', async () => {
+  const path = join(folder, 'shared.db')
+  const [earlier, database] = await Promise.all([1, 2].map(() => openDatabase(`sqlite:${path}`)))
+  if (earlier === undefined || database === undefined) throw new Error('missing databases')
+  const table = { text: 'CREATE TABLE IF NOT EXISTS names (name TEXT)', values: [] }
+  const names = { text: 'SELECT name FROM names', values: [] }
+  await earlier.run([table])
+  // As before each migration: SQLite knows then that the table exists.
+  await database.run([names])
+  const other = new Worker(OTHER_PROCESS, { eval: true, workerData: path })
+  await once(other, 'message')
+  other.postMessage('begins')
+  await database.migrate([table, { text: "INSERT INTO names VALUES ('own')", values: [] }])
+  const [read] = await database.run([names])
+  expect(read?.rows).toEqual([{ name: 'other' }, { name: 'own' }])
+  await once(other, 'exit')
+  await Promise.all([earlier.close(), database.close()])
 })

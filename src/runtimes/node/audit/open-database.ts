@@ -14,7 +14,7 @@ export async function openDatabase(address: string): Promise<OpenDatabase> {
   return {
     ...kind,
     run: async (statements) => sqlite.run(statements),
-    migrate: async (statements) => void sqlite.run(statements),
+    migrate: async (statements) => sqlite.migrate(statements),
     scrub: async () => sqlite.scrub(),
     close: async () => sqlite.close(),
   }

@@ -26,6 +26,11 @@ export interface Sqlite {
    * statement has an effect. Integers above 2^53 lose digits, as in D1.
    */
   run(statements: readonly Rendered[]): readonly Result[]
+  /**
+   * As `run`, and waits first for a transaction of another process: a statement that finds its table only
+   * reads, and a transaction that has read may not write after another one.
+   */
+  migrate(statements: readonly Rendered[]): void
   /** Empties the write-ahead log. Returns false if another connection reads it. */
   scrub(): boolean
   close(): void
@@ -61,8 +66,8 @@ export function openSqlite(path: string): Sqlite {
     return { rows: [], changes: Number(statement.run(...values).changes) }
   }
 
-  function inTransaction(statements: readonly Rendered[]): readonly Result[] {
-    db.exec('BEGIN')
+  function inTransaction(statements: readonly Rendered[], begin = 'BEGIN'): readonly Result[] {
+    db.exec(begin)
     try {
       const results = statements.map(execute)
       db.exec('COMMIT')
@@ -79,6 +84,13 @@ export function openSqlite(path: string): Sqlite {
       try {
         // One statement is a transaction of its own.
         return statements.length === 1 ? statements.map(execute) : inTransaction(statements)
+      } catch (error) {
+        throw sqliteFault(error)
+      }
+    },
+    migrate(statements) {
+      try {
+        inTransaction(statements, 'BEGIN IMMEDIATE')
       } catch (error) {
         throw sqliteFault(error)
       }
