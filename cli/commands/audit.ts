@@ -10,6 +10,7 @@ import {
   workWith,
 } from '../command.ts'
 import type { Gateway } from '../gateway.ts'
+import type { Output } from '../output.ts'
 import type { EventPage } from '../tail.ts'
 import { compactColumns, compactEvents, isCompact, summaryOf } from './audit-compact.ts'
 import { addErase } from './audit-erase.ts'
@@ -40,12 +41,13 @@ export function addAuditCommands(program: Command): void {
     .option('--until <time>', 'end, in the same form', instant)
     .action(async (options: QueryOptions) => {
       const { gateway, output } = workWith(options)
-      const page = await wholePage(gateway, {
+      const query = {
         ...filterQuery(options),
         requestId: options.requestId,
         until: options.until,
         ...pageQuery(options),
-      })
+      }
+      const page = await wholePage(gateway, query, output)
       if (page.events.length > 0 && isCompact(options, output)) {
         const rows = compactEvents(page.events, options)
         const table = output.fitted(rows, compactColumns(output.style))
@@ -67,12 +69,15 @@ export function addAuditCommands(program: Command): void {
 
 const DEFAULT_LIMIT = 50
 /** A query reads a bounded part of the trail, so a page may be shorter than its limit. */
-const MAX_PAGES = 100
+const MAX_PAGES = 250
+/** A remark after so many pages says how far the search is. */
+const PAGES_PER_REMARK = 10
 
-/** Returns as many events as the limit permits, or those of the first 100 pages, with a cursor. */
+/** Returns as many events as the limit permits, or those of the first 250 pages, with a cursor. */
 async function wholePage(
   gateway: Pick<Gateway, 'get'>,
   query: NonNullable<Parameters<Gateway['get']>[1]>,
+  output: Pick<Output, 'remark'>,
 ): Promise<EventPage> {
   const wanted = Number(query.limit ?? DEFAULT_LIMIT)
   const page = await gateway.get<EventPage>('/audit', query)
@@ -80,6 +85,10 @@ async function wholePage(
   let { cursor } = page
   for (let pages = 1; pages < MAX_PAGES; pages += 1) {
     if (cursor === undefined || !(events.length < wanted)) break
+    if (pages % PAGES_PER_REMARK === 0) {
+      const time = new Date(Number.parseInt(cursor, 10)).toISOString()
+      output.remark(`${events.length} matching events since ${time}. Searching earlier ones ...`)
+    }
     const limit = String(wanted - events.length)
     const next = await gateway.get<EventPage>('/audit', { ...query, limit, cursor })
     events.push(...next.events)

@@ -192,7 +192,7 @@ describe.each(KINDS)('a summary over %s', (kind) => {
     expect((await summarize()).allow).toBe(1_000)
   })
 
-  test('counts the newest 100 blocks for a filter, in two reads, and says since when', async () => {
+  test('counts the newest 100 blocks for a filter, in three calls, and says since when', async () => {
     // Events of more than a minute apart are in blocks of their own.
     const timeOf = (at: number) => new Date(START_MS - at * 2 * MINUTE_MS).toISOString()
     await store(
@@ -207,8 +207,24 @@ describe.each(KINDS)('a summary over %s', (kind) => {
       sinceMs: START_MS - 24 * HOUR_MS,
       untilMs: START_MS + MINUTE_MS,
     })
-    expect({ allow, pages }).toEqual({ allow: 100, pages: [51, 51] })
+    // The first call looks for blocks whose filters are too many to read.
+    expect({ allow, pages }).toEqual({ allow: 100, pages: [0, 51, 51] })
     expect(Date.parse(countedSince)).toBe(Date.parse(timeOf(100)) + 1)
+  })
+
+  test('counts blocks with the newest 12,500 events for a filter, and says since when', async () => {
+    // Blocks with 250 events of one time.
+    const timeOf = (at: number) => new Date(START_MS - at * 2 * MINUTE_MS).toISOString()
+    for (let at = 51; at >= 0; at -= 1)
+      await store(
+        Array.from({ length: 250 }, () => anEvent({ id: v7(), requestId: v7(), time: timeOf(at) })),
+      )
+    const { allow, countedSince } = await createAuditSummary(database.db).summarize(
+      allOf({ subject: anEvent().actor.subject ?? '' }),
+      { sinceMs: START_MS - 24 * HOUR_MS, untilMs: START_MS + MINUTE_MS },
+    )
+    expect(allow).toBe(12_500)
+    expect(Date.parse(countedSince)).toBe(Date.parse(timeOf(50)) + 1)
   })
 
   test('reads the hours of a long period a week at a time', async () => {

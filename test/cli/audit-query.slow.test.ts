@@ -48,11 +48,21 @@ test('reads pages until it has as many events as its limit permits', async () =>
   expect(queries.every((one) => one.get('subject') === 'alice')).toBe(true)
 })
 
-test('ends with the last page, and after 100 pages with a cursor', async () => {
+test('ends with the last page, and after 250 pages with a cursor', async () => {
   await startTrail([0, 0, 1])
   expect(await query()).toEqual({ count: 1, cursor: undefined })
   await server.close()
-  const queries = await startTrail(Array.from({ length: 200 }, () => 0))
-  expect(await query()).toEqual({ count: 0, cursor: '100' })
-  expect(queries).toHaveLength(100)
+  const queries = await startTrail(Array.from({ length: 300 }, () => 0))
+  expect(await query()).toEqual({ count: 0, cursor: '250' })
+  expect(queries).toHaveLength(250)
+})
+
+test('says after ten pages how far it has searched', async () => {
+  await startTrail([1, ...Array.from({ length: 20 }, () => 0)])
+  const { stderr } = await runHere(['audit', 'query', '--url', server.url], { env: ENV })
+  const since = (pages: number) => new Date(pages).toISOString()
+  expect(stderr.match(/\d+ matching events since \S+Z/g)).toEqual([
+    `1 matching events since ${since(10)}`,
+    `1 matching events since ${since(20)}`,
+  ])
 })

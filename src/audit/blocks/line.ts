@@ -88,6 +88,20 @@ export function eventOfLine(line: string): AuditEvent {
   } as AuditEvent
 }
 
+/**
+ * Returns the event of a line as {@link eventOfLine} does, but without the members that neither filters nor counts read,
+ * and in another order, which is cheaper.
+ */
+export function countedOfLine(line: string): AuditEvent {
+  const [open = '', salt = '', caller = '', changeSalt = '', change = ''] = line.split(SEPARATOR)
+  const event = JSON.parse(open) as AuditEvent
+  const { requestId, actor, address } =
+    salt === '' ? ERASED_CALLER : (JSON.parse(caller) as AuditEvent)
+  Object.assign(event, { requestId, actor, address })
+  if (changeSalt !== '') event.change = JSON.parse(change) as AuditEvent['change']
+  return event
+}
+
 const ERASED_CALLER = { requestId: '', traceId: '', actor: NO_ACTOR, address: ERASED_ADDRESS }
 
 /** Returns the line without a part; the same line if it does not have the part any more. */

@@ -15,8 +15,8 @@ const MAX_EVENTS = 12_500
 const MAX_BLOCKS = 200
 /** If so many contain the same time that the next page would read them again. */
 const MAX_OVERLAPPING_BLOCKS = 2_000
-/** Blocks whose filter one query reads: five million events, but fewer of a gateway with little load. */
-const MAX_FILTERS = 20_000
+/** Blocks whose filter one page reads: two million events, but fewer of a gateway with little load. */
+const MAX_FILTERS = 8_000
 /** The newest events are usually in the first block, and a second one shows that no other has newer ones. */
 const FIRST_READ = 2
 /** Of about 20 KB each. */
@@ -72,7 +72,7 @@ export async function searchBlocks(
   const { query, within, period, before, limit } = search
   const lastMs = Math.min(period.untilMs - 1, before?.ms ?? period.untilMs)
   const terms = termsOf(query, within)
-  const extent = await extentOf(db, search, { sinceMs: period.sinceMs, lastMs }, terms)
+  const extent = await extentOf(db, { sinceMs: period.sinceMs, lastMs }, terms, search)
   const needles = needlesOf(query, within)
   const isWanted = matcherOf(query, within, period, before)
   let events: readonly AuditEvent[] = []
@@ -102,7 +102,7 @@ export async function searchBlocks(
 }
 
 /** Returns the wanted events of a block. */
-export async function eventsIn(
+async function eventsIn(
   db: TrailDatabase,
   row: Pick<FoundBlock, 'events'>,
   needles: readonly string[],
@@ -135,12 +135,18 @@ interface Extent {
 
 export const NEWEST_FIRST = text('ORDER BY max_ms DESC, first_seq DESC')
 
+interface ExtentOptions {
+  /** When the request began that a query names. */
+  readonly startedMs?: number | undefined
+  readonly maxFilters?: number
+}
+
 /** Returns the newest blocks that may contain all terms. */
-async function extentOf(
+export async function extentOf(
   db: TrailDatabase,
-  { startedMs }: BlockSearch,
   { sinceMs, lastMs }: { readonly sinceMs: number; readonly lastMs: number },
   terms: readonly string[],
+  { startedMs, maxFilters = MAX_FILTERS }: ExtentOptions,
 ): Promise<Extent> {
   const between = (ms: number): Sql =>
     sql`max_ms >= ${ms} AND max_ms <= ${lastMs + MAX_SPAN_MS} AND min_ms <= ${lastMs}`
@@ -151,7 +157,7 @@ async function extentOf(
     const since = (ms: number) => joined([between(ms), ...conditions], ' AND ')
     const unread = await firstOf<{ readonly max_ms: number }>(
       db,
-      sql`SELECT max_ms FROM audit_blocks WHERE ${since(sinceMs)} ${NEWEST_FIRST} LIMIT 1 OFFSET ${MAX_FILTERS}`,
+      sql`SELECT max_ms FROM audit_blocks WHERE ${since(sinceMs)} ${NEWEST_FIRST} LIMIT 1 OFFSET ${maxFilters}`,
     )
     return {
       condition: joined([since(unread?.max_ms ?? sinceMs), ...terms.map(mayContain)], ' AND '),

@@ -1,19 +1,22 @@
 /** Summarizes decisions: from the counts of hours, or from the newest blocks if these do not have what a query asks for. */
+import { countedOfLine } from '../blocks/line.ts'
 import type { AuditEvent } from '../event.ts'
 import { DECISIONS } from '../event-schema.ts'
 import { DURATION_BOUNDS_MS, eachPair, type HourCounts, hourMs, hourOf } from '../hour-counts.ts'
 import type { AuditQuery, TenantOfIssuers } from '../log.ts'
 import { type AuditSummary, type Counter, createCounter, type Summary } from '../summary.ts'
-import type { BlockRow } from './block-rows.ts'
-import { eventsIn, matcherOf, NEWEST_FIRST, needlesOf, olderThan, termsOf } from './block-search.ts'
+import { type BlockRow, linesWith, textOf } from './block-rows.ts'
+import { extentOf, matcherOf, NEWEST_FIRST, needlesOf, olderThan, termsOf } from './block-search.ts'
 import { rowsOf, type TrailDatabase } from './database.ts'
-import { mayContain } from './filter-condition.ts'
 import { eachHour, firstHour } from './hour-rows.ts'
 import { isMissing, withinQuery } from './schema.ts'
-import { joined, sql } from './statement.ts'
+import { sql } from './statement.ts'
 
-/** At most 25,000 events: some 100 ms of a processor. */
+/** Events and blocks that one summary reads. Blocks of a gateway with little load have few events. */
+const MAX_EVENTS = 12_500
 const MAX_BLOCKS = 100
+/** Blocks whose filter one summary reads: five million events, because a summary has no next page. */
+const MAX_FILTERS = 20_000
 /** For the callers beside the counts of hours: at most 2,500 events. */
 const SAMPLED_BLOCKS = 10
 /** Of about 20 KB each. */
@@ -24,7 +27,7 @@ const HOUR_MS = 3_600_000
 /** Filters that the counts of hours have. */
 const COUNTED = new Set(['decision', 'reason', 'route', 'status', 'limit'])
 
-interface FoundBlock extends Pick<BlockRow, 'first_seq' | 'events'> {
+interface FoundBlock extends Pick<BlockRow, 'first_seq' | 'last_seq' | 'events'> {
   readonly max_ms: number
 }
 
@@ -48,23 +51,36 @@ export function createAuditSummary(db: TrailDatabase): AuditSummary {
     const { sinceMs, untilMs } = period
     const needles = needlesOf(query, within)
     const isWanted = matcherOf(query, within, period, undefined)
-    const inPeriod = sql`max_ms >= ${sinceMs} AND min_ms < ${untilMs}`
-    const condition = joined([inPeriod, ...termsOf(query, within).map(mayContain)], ' AND ')
+    const { condition, unreadMs } = await extentOf(
+      db,
+      { sinceMs, lastMs: untilMs - 1 },
+      termsOf(query, within),
+      { maxFilters: MAX_FILTERS },
+    )
     let last: FoundBlock | undefined
+    let eventsRead = 0
+    /** Before the next block, whose events are not counted; undefined: there is none. */
+    const completeSince = (next: FoundBlock | undefined) =>
+      Math.max(sinceMs, (next?.max_ms ?? unreadMs) + 1)
     for (let left = maxBlocks; ; left -= BLOCKS_PER_READ) {
       const size = Math.min(BLOCKS_PER_READ, left)
       // One more block shows from when on the counts are complete.
       const results: readonly FoundBlock[] = await rowsOf<FoundBlock>(
         db,
-        sql`SELECT first_seq, max_ms, events FROM audit_blocks WHERE ${condition}${olderThan(last)}
+        sql`SELECT first_seq, last_seq, max_ms, events FROM audit_blocks WHERE ${condition}${olderThan(last)}
           ${NEWEST_FIRST} LIMIT ${size + 1}`,
       )
-      for (const row of results.slice(0, size))
-        for (const event of await eventsIn(db, row, needles, isWanted)) each(event)
+      for (const [at, row] of results.slice(0, size).entries()) {
+        for (const line of linesWith(await textOf(db, row), needles)) {
+          const event = countedOfLine(line)
+          if (isWanted(event)) each(event)
+        }
+        eventsRead += row.last_seq - row.first_seq + 1
+        if (eventsRead >= MAX_EVENTS) return completeSince(results[at + 1])
+      }
       last = results[size - 1]
       const next = results[size]
-      if (next === undefined) return sinceMs
-      if (size === left) return Math.max(sinceMs, next.max_ms + 1)
+      if (next === undefined || size === left) return completeSince(next)
     }
   }
 

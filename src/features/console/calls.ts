@@ -30,6 +30,7 @@ import { name } from '../../validators/names.ts'
 import type { ListFilter, Page, PageQuery } from '../../validators/page.ts'
 import { integer } from '../../validators/schema-parts.ts'
 import { createSessionStore } from '../sign-in/redis/session-store.ts'
+import { firstEvents } from './decision-query.ts'
 import { policyView, policyViewOf } from './policy-view.ts'
 
 /** The permissions of the calls. */
@@ -160,7 +161,7 @@ export function consoleCalls(parts: FeatureParts): (frame: CallFrame) => readonl
         description:
           'Without filters, and with those of decision, reason, route and status, counts every event of the period, in ' +
           `whole minutes. A period has at most ${MAX_SUMMARY_DAYS} days. ` +
-          'With other filters, counts at most 25,000 events, the newest first: `countedSince` says from ' +
+          'With other filters, counts at most 12,500 events, the newest first: `countedSince` says from ' +
           'when on the counts are complete. Operators with a tenant see the events of callers of their tenant.',
         query: querySchema,
         response: 'Counts by time, outcome, reason, route and caller.',
@@ -268,9 +269,15 @@ export function consoleCalls(parts: FeatureParts): (frame: CallFrame) => readonl
                   ),
                 ),
             isPermitted('audit:read')
-              ? auditLog?.query({ [kind]: value, limit: EVENTS }, within)
+              ? firstEvents(async (cursor) =>
+                  auditLog?.query(
+                    { [kind]: value, limit: EVENTS, ...(cursor !== undefined && { cursor }) },
+                    within,
+                  ),
+                )
               : undefined,
           ])
+          if (page?.cursor !== undefined && page.events.length === 0) isComplete = false
           const isVisible =
             own !== undefined && (within === undefined || own.tenant === within.tenant)
           const keys = isVisible ? [own] : ofSubject

@@ -11,6 +11,26 @@ export const auditPage = z.strictObject({
   cursor: z.optional(z.string()),
 })
 
+export type EventPage = z.infer<typeof auditPage>
+
+/** Queries while none of them finds an event. Each such query makes few calls to the database. */
+const MAX_EMPTY = 3
+
+/** Returns the first page with events. A query reads a bounded part of the trail, so it may find none although there are some. */
+export async function firstEvents<
+  Page extends { readonly events: readonly unknown[]; readonly cursor?: string | undefined },
+>(
+  read: (cursor: string | undefined) => Promise<Page | undefined>,
+  from?: string,
+): Promise<Page | undefined> {
+  let cursor = from
+  for (let left = MAX_EMPTY; ; left -= 1) {
+    const page = await read(cursor)
+    if (page?.cursor === undefined || page.events.length > 0 || left === 1) return page
+    cursor = page.cursor
+  }
+}
+
 export const MAIN_FILTERS = [
   'decision',
   'reason',

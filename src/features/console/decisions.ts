@@ -3,7 +3,15 @@ import { html } from 'hono/html'
 import type { AuditEvent } from '../../audit/event.ts'
 import { type Summary, summarySchema } from '../../audit/summary.ts'
 import { callerActions } from './caller-actions.ts'
-import { auditPage, filtersOf, MAIN_FILTERS, MORE_FILTERS, REQUEST_ID } from './decision-query.ts'
+import {
+  auditPage,
+  type EventPage,
+  filtersOf,
+  firstEvents,
+  MAIN_FILTERS,
+  MORE_FILTERS,
+  REQUEST_ID,
+} from './decision-query.ts'
 import { callerLink, DECISION_WORDS, eventTable } from './event-table.ts'
 import { explainForm } from './explain.ts'
 import { type FormField, filterForm } from './forms.ts'
@@ -31,12 +39,15 @@ export const DECISIONS: readonly PageDefinition[] = [
     async show(desk) {
       const query = withPeriod(desk.query)
       const filters = filtersOf(query, desk.nowMs)
-      const { cursor } = query
       const [summary, events] = await Promise.all([
         desk.readAudit('summarizeAudit', summarySchema, { query: filters }),
-        desk.readAudit('queryAudit', auditPage, {
-          query: { ...filters, ...(cursor !== undefined && { cursor }), limit: EVENTS },
-        }),
+        firstEvents(
+          (cursor) =>
+            desk.readAudit('queryAudit', auditPage, {
+              query: { ...filters, ...(cursor !== undefined && { cursor }), limit: EVENTS },
+            }),
+          query.cursor,
+        ),
       ])
       return decisionsPage(summary, events, query)
     },
@@ -54,14 +65,16 @@ export const DECISIONS: readonly PageDefinition[] = [
   },
 ]
 
+/** Says since when there is no event, if the search has ended before the begin of the trail. */
+const ofNone = (cursor: string | undefined): string | undefined =>
+  cursor && `No event matches since ${new Date(Number.parseInt(cursor, 10)).toISOString()}.`
+
 /** The tail has its own. */
 const NO_TIMES = { last: undefined, since: undefined, until: undefined, cursor: undefined }
 
 function decisionsPage(
   summary: Summary | undefined,
-  page:
-    | { readonly events: readonly AuditEvent[]; readonly cursor?: string | undefined }
-    | undefined,
+  page: EventPage | undefined,
   query: Query,
 ): ConsolePage {
   const shown = {
@@ -80,7 +93,7 @@ ${card('Search', searchForm(query))}
 ${card(
   'Events',
   html`${streamBox(pathTo(TAIL_PATH.slice(CONSOLE_PATH.length), { ...query, ...NO_TIMES }))}
-<div id="events">${eventTable(page.events, query.route !== undefined)}</div>${
+<div id="events">${eventTable(page.events, query.route !== undefined, ofNone(page.cursor))}</div>${
     page.cursor === undefined
       ? ''
       : html`<p><a href="${pathTo('/decisions', { ...query, cursor: page.cursor })}">Older events</a></p>`

@@ -7,12 +7,16 @@ import { type Markup, pathTo, table, when } from './layout.ts'
 export const DECISION_WORDS = { allow: 'allowed', deny: 'refused', error: 'failed' } as const
 
 /** Lists events. A command of an operator is one row; with `isWhole`, each event is. */
-export const eventTable = (events: readonly AuditEvent[], isWhole = false): Markup =>
+export const eventTable = (
+  events: readonly AuditEvent[],
+  isWhole = false,
+  ofNone = 'No event matches.',
+): Markup =>
   table(
     'Events',
     ['Time (UTC)', 'Decision', 'Status', 'Route', 'Reason', 'Caller', 'Address'],
     (isWhole ? events.map((event) => ({ event, others: 0 })) : groupCommands(events)).map(eventRow),
-    'No event matches.',
+    ofNone,
   )
 
 const eventRow = ({ event, others }: CommandGroup<AuditEvent>) => {

@@ -168,6 +168,36 @@ test('a summary counts no event twice while others are stored', async () => {
   expect(isStored).toBe(true)
 })
 
+/** Stores blocks with empty filters after the last one: each has one event and a minute. */
+const appendUnread = (count: number) =>
+  runAll(db, [
+    sql(
+      `INSERT INTO audit_blocks (first_seq, last_seq, min_ms, max_ms, previous_hash, hash, terms, ids, events)
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
+        SELECT 1000 + i, 1000 + i, ${T0} + i * 60000, ${T0} + i * 60000, '', '', X'00', X'', X'' FROM n`,
+    ),
+  ])
+
+test('a page reads the filters of 8,000 blocks, and a summary those of 20,000', async () => {
+  const event = by(0, 'alice')
+  await append([event])
+  await appendUnread(20_001)
+  const subject = { subject: 'alice' }
+  const first = await read(subject)
+  expect(first).toMatchObject({ events: [], blocksRead: 0, cursor: expect.any(String) })
+  const second = await read({ ...subject, cursor: first.cursor ?? '' })
+  expect(second).toMatchObject({ events: [], cursor: expect.any(String) })
+  expect((await read({ ...subject, cursor: second.cursor ?? '' })).events).toEqual([event])
+  const period = { sinceMs: T0, untilMs: T0 + 30_000 * 60_000 }
+  const summarize = () => createAuditSummary(db).summarize({ limit: 20, ...subject }, period)
+  expect(await summarize()).toMatchObject({
+    allow: 0,
+    countedSince: new Date(T0 + 60_001).toISOString(),
+  })
+  await sql('DELETE FROM audit_blocks WHERE first_seq IN (1001, 1002)').run()
+  expect(await summarize()).toMatchObject({ allow: 1, countedSince: new Date(T0).toISOString() })
+})
+
 describe('an operator of a tenant', () => {
   const { actor } = anEvent()
   const within: TenantOfIssuers = { tenant: 'acme', issuers: [actor.issuer ?? ''] }
