@@ -40,6 +40,7 @@ import {
   environmentWith,
   type FeatureVariables,
   issuerAgreement,
+  needsOrigin,
   parseEnvironment,
   redisVariables,
   withIssuersOf,
@@ -109,7 +110,10 @@ export function composeServices(
   const parsed = parseEnvironment(
     environment,
     runtime.environment?.(environment, variables) ?? environmentWith(redisVariables, variables),
-    all.flatMap((feature) => feature.checksOf?.(environment, policy.routes) ?? []),
+    [
+      ...(policy.routes.some(({ origin }) => origin === undefined) ? [needsOrigin] : []),
+      ...all.flatMap((feature) => feature.checksOf?.(environment, policy.routes) ?? []),
+    ],
   )
   const { identityHeaders } = policy
   const keyless = all.flatMap((feature) => feature.keylessIssuers?.(parsed) ?? [])

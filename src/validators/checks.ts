@@ -10,6 +10,8 @@ interface Issue {
   readonly code?: 'custom'
   readonly message: string
   readonly path?: PropertyKey[]
+  /** If given: ends the checks of this value, and not those of an object that contains it, as `abort` would. */
+  readonly continue?: undefined
 }
 
 /** Creates a check that may find several mistakes in a value. */

@@ -3,15 +3,19 @@
 import * as z from 'zod/mini'
 import { isGuessable } from '../crypto/weak-keys.ts'
 import { JsonRefused, parseStrictJson } from '../http/strict-json.ts'
+import { superRefine } from './checks.ts'
 import { converted } from './schema-parts.ts'
 
 const NOT_HTTP = 'must be an http or https URL'
+const WITH_CREDENTIALS = 'must not contain credentials'
 
 /** An absolute http or https URL without credentials. `z.url()` would be larger, and is for every protocol. */
 export const httpUrl = z.string(NOT_HTTP).check(
   z.trim(),
-  z.refine(isHttpUrl, { error: NOT_HTTP, abort: true }),
-  z.refine((url) => !hasCredentials(url), { error: 'must not contain credentials', abort: true }),
+  superRefine<string>((url, { addIssue }) => {
+    const message = isHttpUrl(url) ? hasCredentials(url) && WITH_CREDENTIALS : NOT_HTTP
+    if (message) addIssue({ message, continue: undefined })
+  }),
 )
 
 /** The parser of URLs ignores tabs and ends of lines. A value with them is not the URL that it looks like. */

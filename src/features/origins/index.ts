@@ -10,7 +10,7 @@ import { nameOfRoute, type PolicyRoute } from '../../policy/route.ts'
 import { type Mistake, mistakeAt } from '../../problems/mistake.ts'
 import { isWithheld } from '../../routes/origin-response.ts'
 import { parseConfiguration } from '../../validators/configuration.ts'
-import { failing, needsOrigin } from '../../validators/environment.ts'
+import { type EnvironmentCheck, failing } from '../../validators/environment.ts'
 import { withoutIssuer } from './audiences.ts'
 import { routesByHost } from './by-host.ts'
 import { isInCanary } from './canary.ts'
@@ -59,9 +59,8 @@ function compiled(definitions: Definitions): PolicyOrigins {
   const byName = new Map(Object.entries(definitions))
   const feature: Feature = {
     name: 'origins',
-    checksOf(environment, routes) {
-      const isOneUnnamed = routes.some(({ origin }) => origin === undefined)
-      const checks = isOneUnnamed ? [needsOrigin] : []
+    checksOf(environment) {
+      const checks: EnvironmentCheck[] = []
       for (const [name, definition] of byName) {
         const { credentials } = definition
         for (const [variable, message] of [
