@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { TLSSocket } from 'node:tls'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { HEAP_FLAGS } from '../../cli/heap-flags.ts'
+import { openSpoolFile } from '../../src/runtimes/node/audit/spool/file.ts'
 import { writeAuthority, writeCertificate } from '../harness/certificate.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { testInLong } from '../harness/long.ts'
@@ -101,6 +102,17 @@ describe('the configuration', () => {
     },
   )
 
+  test('the log has no error for events of the spool that are sent', async () => {
+    const AUDIT_SPOOL = join(folder, 'left')
+    const left = openSpoolFile(AUDIT_SPOOL, 1_048_576)
+    left.append(['{}'], Date.now())
+    left.close()
+    const { command } = await served([], { ...env, AUDIT_STREAM: 'redis', AUDIT_SPOOL })
+    const { stdout } = await command.printed(/sent again: 1, .+\n/)
+    const line = stdout.split('\n').find((text) => text.includes('sent again: 1')) ?? ''
+    expect(JSON.parse(line)).toMatchObject({ level: 'info' })
+  })
+
   testInLong('of a file with --values, below that of the environment', async () => {
     const lines = Object.entries(env).map(([name, value]) => `${name}=${value}\n`)
     writeFileSync(join(folder, 'values.env'), lines.join(''))
@@ -117,7 +129,6 @@ describe('the configuration', () => {
         env: {
           REDIS_URL: 'http://127.0.0.1',
           PUBLIC_URL: 'gateway',
-          ORIGIN_URL: origin.url,
           PORT: 'web',
           TRUSTED_PROXIES: '10.0.0.0/8, 10.0.0.0/40, proxy',
           TLS_CERT_FILE: 'cert.pem',
@@ -127,6 +138,7 @@ describe('the configuration', () => {
       expect(stdout).toBe('')
       const lines = stderr.split('\n').filter((line) => line.startsWith('  - '))
       expect(lines.map((line) => line.slice(4).split(':')[0]).sort()).toEqual([
+        'ORIGIN_URL',
         'PORT',
         'PUBLIC_URL',
         'REDIS_URL',

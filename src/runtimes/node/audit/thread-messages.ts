@@ -20,7 +20,10 @@ export type ThreadRequest =
   | 'consume'
   | 'close'
 
-/** The results of statements, none for events of the spool. `opened` comes first. */
+/** The methods of the console that the thread uses. */
+export const LEVELS = ['info', 'warn', 'error'] as const
+
+/** The results of statements, none for events of the spool, or a text for the console. `opened` comes before results. */
 export type ThreadMessage =
   | { readonly id: number; readonly results: readonly Result[] }
   | {
@@ -29,4 +32,5 @@ export type ThreadMessage =
       /** Of a `DatabaseError`, whose class does not pass from thread to thread. */
       readonly fault?: Fault | undefined
     }
+  | { readonly level: (typeof LEVELS)[number]; readonly text: string }
   | 'opened'

@@ -3,6 +3,7 @@
  * works, and computes the chain. A module for `node:worker_threads`; `trail.ts` starts it.
  */
 import { hostname } from 'node:os'
+import { format } from 'node:util'
 import { parentPort, workerData } from 'node:worker_threads'
 import { createStreamQueue, createStreamReader } from '../../../audit/redis/stream.ts'
 import { DatabaseError, type Result } from '../../../audit/sql/database.ts'
@@ -17,7 +18,12 @@ import { sha256Now } from './digest.ts'
 import { directoryBucket } from './directory.ts'
 import { openDatabase } from './open-database.ts'
 import { openSpool } from './spool/spool.ts'
-import type { ThreadData, ThreadMessage, ThreadRequest } from './thread-messages.ts'
+import {
+  LEVELS,
+  type ThreadData,
+  type ThreadMessage,
+  type ThreadRequest,
+} from './thread-messages.ts'
 
 /** No request waits for these calls. */
 const REDIS_TIMEOUT_MS = 5_000
@@ -41,6 +47,8 @@ const consumer = createConsumer()
 const closing = new AbortController()
 let consumed: Promise<void> | undefined
 const post = (message: ThreadMessage) => port.postMessage(message)
+// What a thread writes to stderr has no level: a log would have each text as an error.
+for (const level of LEVELS) console[level] = (...values) => post({ level, text: format(...values) })
 
 function createConsumer() {
   const { AUDIT_EXPORT_DIR, RETENTION_DAYS, AUDIT_SIGNING_KEYS } = variables

@@ -82,6 +82,11 @@ export function createAuditTrail(variables: ThreadData['variables']): AuditTrail
       if (message === 'opened') {
         // Only the server keeps the process alive.
         worker.unref()
+        worker.emit('opened')
+        return
+      }
+      if ('level' in message) {
+        console[message.level](message.text)
         return
       }
       const call = calls.get(message.id)
@@ -140,7 +145,7 @@ export function createAuditTrail(variables: ThreadData['variables']): AuditTrail
     async open() {
       if (!hasThread) return
       try {
-        await once(running(), 'message')
+        await once(running(), 'opened')
       } catch (error) {
         const reason = error instanceof Error ? error.message : 'unknown error'
         // A spool that does not open is no mistake: its directory may become writable.

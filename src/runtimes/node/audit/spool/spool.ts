@@ -127,7 +127,9 @@ export function openSpool({
         count += events.length
       }
       spool.shrink()
-      console.warn(`audit: sent ${count} events of the spool ${directory}`)
+      console.info(
+        `audit: events that Redis had accepted late or not at all are sent again: ${count}, of the spool ${directory}`,
+      )
     } finally {
       target.close()
       release()
