@@ -309,6 +309,8 @@ describe.runIf(IS_LONG)('guarded apps of other frameworks', () => {
     const { prefix = '', addressField, isolatesRoutes = false, targets = [], open = [] } = framework
 
     beforeAll(async () => {
+      // Bad tokens for several apps from one address would ban it.
+      await redis.direct.flushall()
       app = await startFrameworkApp(tarballs.folder, tarballs.portcullis, framework, {
         ISSUER: issuer.url,
         REDIS_URL: redis.redisUrl,

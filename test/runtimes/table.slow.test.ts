@@ -276,6 +276,8 @@ describe.each(Object.entries(RUNTIMES))('a guarded app on %s', (name, start) => 
   let started: Started
 
   beforeAll(async () => {
+    // Bad tokens of several apps from one address would ban it.
+    await redis.direct.flushall()
     started = await start(GUARDED)
   })
 
