@@ -55,6 +55,16 @@ describe('the search finds the answer among the first three results:', () => {
     ['which runtimes', /^(runtimes|faq#which-runtimes)/],
     ['compared with oauth2-proxy', /^comparison/],
     ['how to get groups to my origin', /^(policy#claims-in-headers|your-api#request-headers)/],
+    ['rotate keys', /^(deploy#rotate-keys|tokens#signing-keys)/],
+    ['set up Keycloak', /^(identity-providers#keycloak|faq#how-do-i-set-up)/],
+    ['Auth0 set-up', /^(identity-providers#auth0|faq#how-do-i-set-up)/],
+    ['revoke everything of a user', /^(operate#revoking-access|faq#how-do-i-revoke)/],
+    ['log a user out everywhere', /^(operate#revoking-access|faq#how-do-i-revoke)/],
+    ['GDPR erasure', /^(audit#personal-data|faq#how-do-i-erase)/],
+    ['upgrade without downtime', /^(self-hosting#upgrade|faq#how-do-i-upgrade)/],
+    ['block an IP address', /^(abuse#bans|faq#how-do-i-block)/],
+    ['use without Redis', /^faq#can-i-use-it-without-redis/],
+    ['token is 401 but valid', /^(identity-providers#find-the-mistake|faq#my-token)/],
   ])('%s', (question, answer) => {
     expect(found(question).slice(0, 3)).toContainEqual(expect.stringMatching(answer))
   })
