@@ -52,7 +52,6 @@ const LONG = [
   'test/audit/chain.slow.test.ts',
   'test/audit/erasure.slow.test.ts',
   'test/audit/export.slow.test.ts',
-  'test/audit/postgres-process.slow.test.ts',
   'test/audit/process.slow.test.ts',
   'test/bench/compare.test.ts',
   'test/bench/record/run.test.ts',
@@ -72,8 +71,6 @@ const LONG = [
   'test/cli/policy/command.slow.test.ts',
   'test/cli/policy/replay.slow.test.ts',
   'test/cli/relations.slow.test.ts',
-  'test/cli/requests.slow.test.ts',
-  'test/cli/responses.slow.test.ts',
   'test/cli/serve-elsewhere.slow.test.ts',
   'test/cli/serve-reload.slow.test.ts',
   'test/cli/serve.slow.test.ts',
@@ -125,14 +122,12 @@ const ONLY_LONG = [
   'test/dev/start/refusals.slow.test.ts',
   'test/dev/start/start.slow.test.ts',
   'test/dev/start/troubles.slow.test.ts',
-  // The command line: `deploy.slow.test.ts` deploys a gateway, `serve.slow.test.ts` serves with two workers, and
+  // The command line: `deploy.slow.test.ts` deploys a gateway, and
   // `doctor.slow.test.ts` and `idp-doctor.slow.test.ts` find mistakes.
   'test/cli/deploy/app.slow.test.ts',
-  'test/cli/doctor-node.slow.test.ts',
   'test/cli/idp.slow.test.ts',
   'test/cli/idp-doctor-provider.slow.test.ts',
   'test/cli/redis.slow.test.ts',
-  'test/cli/serve-workers.slow.test.ts',
   'test/dev/upstash-rest-cli.slow.test.ts',
   // The suite of MCP, which npm and pip install: `clients.slow.test.ts` and `sdk.slow.test.ts` run clients.
   'test/features/mcp/conformance.slow.test.ts',

@@ -1,7 +1,6 @@
 /** Gateway processes on Node that share a database of PostgreSQL, which fails. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { testInLong } from '../harness/long.ts'
 import { hasPostgres, type PostgresServer, startPostgres } from '../harness/postgres.ts'
 import { type Gateways, prepareGateways } from './gateways.ts'
 
@@ -42,7 +41,7 @@ describe.skipIf(!hasPostgres)('gateways with PostgreSQL [R38]', () => {
     expect(await gateways.verdict()).toMatchObject({ ok: true, events: 180 })
   })
 
-  testInLong('start while the server is down, and never print its password', async () => {
+  test('start while the server is down, and never print its password', async () => {
     await server.crash()
     const { running, url } = await gateways.start()
     const id = await gateways.request(url)

@@ -53,28 +53,25 @@ test('a process that ends with SIGTERM has stored the events of all its response
   expect(await gateways.verdict()).toMatchObject({ ok: true, events: 40 })
 })
 
-testInLong(
-  'while the database is locked, requests go on; a consumer that is killed loses nothing [R38]',
-  async () => {
-    const doomed = await gateways.start()
-    const first = await gateways.request(doomed.url)
-    await expect.poll(() => gateways.missing([first]), PATIENCE).toBe(0)
-    const lock = new DatabaseSync(join(gateways.folder, 'audit.db'))
-    lock.exec('BEGIN IMMEDIATE')
-    const ids = await Promise.all(Array.from({ length: 50 }, () => gateways.request(doomed.url)))
-    // The consumer has read some of them, or all, and waits for the lock.
-    const delivered = async () =>
-      (await gateways.redis.direct.xpending(DEFAULT_KEYS.auditStream, 'audit'))[0]
-    await expect.poll(delivered, PATIENCE).toBeGreaterThan(0)
-    ids.push(await gateways.request(doomed.url))
-    doomed.running.child.kill('SIGKILL')
-    lock.close()
-    await gateways.start()
-    await expect.poll(() => gateways.missing(ids), PATIENCE).toBe(0)
-    expect(await gateways.storedRequests()).toHaveLength(52)
-    expect(await gateways.verdict()).toMatchObject({ ok: true, events: 52 })
-  },
-)
+test('while the database is locked, requests go on; a consumer that is killed loses nothing [R38]', async () => {
+  const doomed = await gateways.start()
+  const first = await gateways.request(doomed.url)
+  await expect.poll(() => gateways.missing([first]), PATIENCE).toBe(0)
+  const lock = new DatabaseSync(join(gateways.folder, 'audit.db'))
+  lock.exec('BEGIN IMMEDIATE')
+  const ids = await Promise.all(Array.from({ length: 50 }, () => gateways.request(doomed.url)))
+  // The consumer has read some of them, or all, and waits for the lock.
+  const delivered = async () =>
+    (await gateways.redis.direct.xpending(DEFAULT_KEYS.auditStream, 'audit'))[0]
+  await expect.poll(delivered, PATIENCE).toBeGreaterThan(0)
+  ids.push(await gateways.request(doomed.url))
+  doomed.running.child.kill('SIGKILL')
+  lock.close()
+  await gateways.start()
+  await expect.poll(() => gateways.missing(ids), PATIENCE).toBe(0)
+  expect(await gateways.storedRequests()).toHaveLength(52)
+  expect(await gateways.verdict()).toMatchObject({ ok: true, events: 52 })
+})
 
 testInLong(
   'an event is not stored without a database, waits in Redis, and is stored by another process [R38]',

@@ -92,7 +92,9 @@ async function send({ token, address }: Caller, path = '/orders', init: RequestI
 const statusOf = async (caller: Caller) => (await send(caller)).status
 /** Waits until the outage has ended. Only `outage` is repeated: every other status fails the test. */
 const recovered = async (caller: Caller, outage = 503) =>
-  expect(await connectedStatus(() => statusOf(caller), outage)).toBe(200)
+  expect(
+    await connectedStatus(() => statusOf(caller), { outage, patienceMs: RECOVERY.timeout }),
+  ).toBe(200)
 
 /**
  * Creates one permitted caller and four others: revoked, before a cutoff, banned, out of budget.

@@ -101,7 +101,7 @@ describe('explain', () => {
     )
   })
 
-  testInLong('refuses a credential that is not a JWT, and does not repeat it', async () => {
+  test('refuses a credential that is not a JWT, and does not repeat it', async () => {
     const { code, stderr } = await explain(['GET', '/orders/1', '--token-stdin'], 'pk_secret')
     expect(code).toBe(2)
     expect(stderr).toContain('only --live can explain opaque tokens and API keys')

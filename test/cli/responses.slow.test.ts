@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { writeAuthority, writeCertificate } from '../harness/certificate.ts'
-import { testInLong } from '../harness/long.ts'
 import { freePort } from '../harness/process.ts'
 import { runHere } from './command-here.ts'
 import { runCli } from './command-line.ts'
@@ -54,7 +53,7 @@ describe('an unreachable gateway: a command exits with 3', () => {
     )
   })
 
-  testInLong('if the server accepts the connection and does not respond', async () => {
+  test('if the server accepts the connection and does not respond', async () => {
     const silent = createServer((socket) => socket.on('error', () => {}))
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
     const { port } = silent.address() as { port: number }
@@ -176,7 +175,7 @@ describe('a refusal: a command exits with 1', () => {
     expect(JSON.parse(stderr)).toEqual({ error: problem })
   })
 
-  testInLong('and replaces a detail about schemas, which a command does not have', async () => {
+  test('and replaces a detail about schemas, which a command does not have', async () => {
     const errors = [{ in: 'query', path: '/limit', message: 'must be 1 to 200' }]
     const problem = {
       code: 'invalid_input',
@@ -208,7 +207,7 @@ describe('a refusal: a command exits with 1', () => {
     )
   })
 
-  testInLong.each([
+  test.each([
     ['/oauth/token', { error: 'access_denied', error_description: 'Refused.' }, 'access_denied'],
     ['/-/admin/keys', { code: 'banned', detail: 'Refused.' }, 'banned'],
   ])('and prints for a ban how long it lasts and how to lift it: %s', async (path, body, code) => {
@@ -251,7 +250,7 @@ describe('a refusal: a command exits with 1', () => {
     expect(requests.map(({ path }) => path)).not.toContain('/-/admin/keys')
   })
 
-  testInLong('and names the features that the gateway lacks', async () => {
+  test('and names the features that the gateway lacks', async () => {
     const none = await startStubGateway({ [METADATA]: { status: 404, body: NOT_FOUND } })
     expect((await keysList(none.url)).stderr).toBe(
       'portcullis: unexpected_answer: the gateway has no authorization server: the command line needs ' +
@@ -264,7 +263,7 @@ describe('a refusal: a command exits with 1', () => {
     )
   })
 
-  testInLong.each([
+  test.each([
     ['plans', 'plans', ['list']],
     ['plans', 'plans', ['assign', 'tenant', 'acme', 'pro']],
     ['plans', 'plans', ['remove', ID]],
@@ -285,20 +284,17 @@ describe('a refusal: a command exits with 1', () => {
     expect(stderr).toContain(`import { ${feature} } from 'portcullis/${feature}'`)
   })
 
-  testInLong(
-    'and does not name a feature that the gateway has, if only a record is unknown',
-    async () => {
-      const { url } = await startStubGateway({
-        '/-/admin/keys': { body: { keys: [] } },
-        '/-/admin/plans': { body: { plans: [], assignments: [] } },
-        [`/-/admin/plans/assignments/${ID}`]: { status: 404, body: NOT_FOUND },
-      })
-      const { stderr } = await runHere(['plans', 'remove', ID, '--url', url], { env: ENV })
-      expect(stderr).toBe('portcullis: not_found: None.\n')
-    },
-  )
+  test('and does not name a feature that the gateway has, if only a record is unknown', async () => {
+    const { url } = await startStubGateway({
+      '/-/admin/keys': { body: { keys: [] } },
+      '/-/admin/plans': { body: { plans: [], assignments: [] } },
+      [`/-/admin/plans/assignments/${ID}`]: { status: 404, body: NOT_FOUND },
+    })
+    const { stderr } = await runHere(['plans', 'remove', ID, '--url', url], { env: ENV })
+    expect(stderr).toBe('portcullis: not_found: None.\n')
+  })
 
-  testInLong('and says in place of the messages of schemas what a value must be', async () => {
+  test('and says in place of the messages of schemas what a value must be', async () => {
     const errors = [
       {
         in: 'params',
@@ -330,7 +326,7 @@ describe('a refusal: a command exits with 1', () => {
     )
   })
 
-  testInLong('and escapes control characters of the gateway for the terminal', async () => {
+  test('and escapes control characters of the gateway for the terminal', async () => {
     const detail = 'No.\u001b]0;owned\u0007\u202e'
     const keys = [{ kid: 'a\u001b[2Jb', alg: 'ES256', state: 'active' }]
     const bad = await startStubGateway({

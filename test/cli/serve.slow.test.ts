@@ -111,6 +111,7 @@ describe('the configuration', () => {
     const { stdout } = await command.printed(/sent again: 1, .+\n/)
     const line = stdout.split('\n').find((text) => text.includes('sent again: 1')) ?? ''
     expect(JSON.parse(line)).toMatchObject({ level: 'info' })
+    expect(stdout).not.toContain('"level":"error"')
   })
 
   testInLong('of a file with --values, below that of the environment', async () => {

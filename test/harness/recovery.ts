@@ -5,6 +5,9 @@ import { mint } from './issuer.ts'
 import type { Stack } from './stack.ts'
 import { subjectOfEachMaster } from './stack-redis.ts'
 
+/** A circuit breaker probes again after 5 s at the latest, and the machine may be busy. */
+const RECOVERY = { patienceMs: 20_000 }
+
 /**
  * Resolves when each gateway serves again, with each master. Call it only after a dependency was down: until the next
  * probe of a circuit breaker a 503 is correct. Everywhere else a 503 is a failure.
@@ -21,7 +24,7 @@ export async function recovered(
         await response.arrayBuffer()
         return response.status
       }
-      expect(await connectedStatus(status)).toBe(200)
+      expect(await connectedStatus(status, RECOVERY)).toBe(200)
     }
 }
 
@@ -32,6 +35,6 @@ export async function recovered(
 export async function becomesReady(gateways: readonly string[]): Promise<void> {
   for (const gateway of gateways) {
     const status = async () => (await fetch(`${gateway}/-/readyz`)).status
-    expect(await connectedStatus(status)).toBe(200)
+    expect(await connectedStatus(status, RECOVERY)).toBe(200)
   }
 }

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, matchesGlob } from 'node:path'
 import { expect, test } from 'vitest'
 import config from '../../vitest.config.ts'
+import { FIELD_CASES } from '../field/table.ts'
 import { ROOT } from '../harness/process.ts'
 import { importsOf } from './import-graph.ts'
 
@@ -109,4 +110,23 @@ test('continuous integration runs a file of each row that docs/checklist.md call
     .map((line) => [...line.matchAll(/`(test\/[^`]+)`/g)].map(([, file = '']) => file))
   expect(rows.length).toBeGreaterThan(100)
   expect(rows.filter((files) => !files.some((file) => inEachRun.has(file)))).toEqual([])
+})
+
+test('continuous integration runs each test that is the proof of a case from the field', () => {
+  const named = FIELD_CASES.flatMap(({ proof }) => ('tests' in proof ? proof.tests : []))
+  expect(named.length).toBeGreaterThan(50)
+  const onlyLong = named.filter((name) => {
+    const [path = '', title = ''] = name.split(' > ')
+    const [before = ''] = read(path).split(title)
+    // The last test that begins before its title, and the last group that begins there and has not ended.
+    const begun = [...before.matchAll(/\b(?:test|it)(InLong)?(?:\.\w+)*\(/g)].at(-1)
+    const group =
+      before
+        .split(/\ndescribe/)
+        .slice(1)
+        .at(-1) ?? ''
+    const isInLongGroup = group.startsWith('InLong') && !group.includes('\n})\n')
+    return !inEachRun.has(path) || begun?.[1] !== undefined || isInLongGroup
+  })
+  expect(onlyLong).toEqual([])
 })

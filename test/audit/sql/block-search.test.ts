@@ -196,6 +196,12 @@ test('a page reads the filters of 8,000 blocks, and a summary those of 20,000', 
   })
   await sql('DELETE FROM audit_blocks WHERE first_seq IN (1001, 1002)').run()
   expect(await summarize()).toMatchObject({ allow: 1, countedSince: new Date(T0).toISOString() })
+  const keep = (count: number) =>
+    sql(`DELETE FROM audit_blocks WHERE first_seq > 1002 + ${count}`).run()
+  await keep(8_000)
+  expect(await read(subject)).toMatchObject({ events: [], cursor: expect.any(String) })
+  await keep(7_999)
+  expect((await read(subject)).events).toEqual([event])
 })
 
 describe('an operator of a tenant', () => {

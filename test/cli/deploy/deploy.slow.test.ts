@@ -4,7 +4,7 @@ import { parse } from 'smol-toml'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type CloudflareApi, startCloudflareApi } from '../../harness/cloudflare-api.ts'
 import { startHttpServer, type TestServer } from '../../harness/http-server.ts'
-import { describeInLong, testInLong } from '../../harness/long.ts'
+import { describeInLong, testInLong, usualOrLong } from '../../harness/long.ts'
 import {
   createProject,
   GATEWAY_ONLY,
@@ -272,7 +272,7 @@ describeInLong('environments', DEPLOYING, () => {
   })
 })
 
-describeInLong('a failure in the middle', DEPLOYING, () => {
+describe('a failure in the middle', DEPLOYING, () => {
   let api: CloudflareApi
   let project: Project
 
@@ -296,9 +296,9 @@ describeInLong('a failure in the middle', DEPLOYING, () => {
     ['the audit Worker', /^PUT \/workers\/scripts\/shop-audit /],
     ['a consumer', /^POST \/queues\/\w+\/consumers /],
     ['the gateway', /^PUT \/workers\/scripts\/shop /],
-  ] as const
+  ] satisfies readonly [string, RegExp][]
 
-  test.each(failures)(
+  test.each(usualOrLong(failures.slice(-1), failures))(
     'at %s is reported with what was done before, and leaves no file with secrets',
     async (_, call) => {
       api.forget()
@@ -320,17 +320,20 @@ describeInLong('a failure in the middle', DEPLOYING, () => {
     },
   )
 
-  test('is resumed: after all of them, the next run completes, and nothing exists twice', async () => {
-    const { code, stdout, stderr } = await project.deploy(['--yes', '--json'])
-    expect(code, stderr).toBe(0)
-    expect(JSON.parse(stdout)).toMatchObject({ url: gateway.url, ready: true })
-    expect(api.queues()).toEqual(['shop-audit', 'shop-audit-dead-letters'])
-    expect(api.databases()).toEqual(['shop-audit'])
-    expect(api.buckets()).toEqual(['shop-audit-export'])
-    expect(api.worker('shop')?.versions).toHaveLength(1)
-  })
+  testInLong(
+    'is resumed: after all of them, the next run completes, and nothing exists twice',
+    async () => {
+      const { code, stdout, stderr } = await project.deploy(['--yes', '--json'])
+      expect(code, stderr).toBe(0)
+      expect(JSON.parse(stdout)).toMatchObject({ url: gateway.url, ready: true })
+      expect(api.queues()).toEqual(['shop-audit', 'shop-audit-dead-letters'])
+      expect(api.databases()).toEqual(['shop-audit'])
+      expect(api.buckets()).toEqual(['shop-audit-export'])
+      expect(api.worker('shop')?.versions).toHaveLength(1)
+    },
+  )
 
-  test('two runs at the same time create nothing twice', async () => {
+  testInLong('two runs at the same time create nothing twice', async () => {
     const other = await startCloudflareApi()
     const shop = await createProject(other, gateway.url, WITHOUT_ORIGIN)
     const env = { ORIGIN_URL: 'https://origin.example.com' }

@@ -60,7 +60,7 @@ describe('npm run -s keys', () => {
     await expect(checkout.file('.dev.vars')).rejects.toThrow('ENOENT')
   })
 
-  testInLong('generate replaces no file, valid or invalid, without --force', async () => {
+  it('generate replaces no file, valid or invalid, without --force', async () => {
     await printed('generate')
     const before = await checkout.file('.dev.vars')
     expect(await keys('generate')).toMatchObject({
@@ -125,7 +125,7 @@ describe('npm run -s keys', () => {
     ])
   })
 
-  testInLong('an error is one line with status 1, without secrets', async () => {
+  it('an error is one line with status 1, without secrets', async () => {
     await writeFile(join(checkout.path, 'no.json'), '{"secret')
     await writeFile(join(checkout.path, 'odd.json'), '{"keys":[{"kty":"EC","d":"hidden"}]}')
     for (const [file, message] of [

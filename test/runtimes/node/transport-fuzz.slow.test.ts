@@ -5,7 +5,7 @@ import { usualOrLong } from '../../harness/long.ts'
 
 // On a busy machine, bodies of megabytes can reach the timeouts of the run in workerd.
 const OPTIONS = {
-  requests: usualOrLong(40, 300),
+  requests: usualOrLong(60, 300),
   minutes: 2,
   lanes: 32,
   seed: 20_261_126,
