@@ -2,7 +2,7 @@
 import { html } from 'hono/html'
 import { callerActions } from './caller-actions.ts'
 import { type CallerView, callerView, KINDS } from './calls.ts'
-import { eventTable } from './event-table.ts'
+import { eventTable, noneSince } from './event-table.ts'
 import { actionForm, banEnd, revocationEnd } from './forms.ts'
 import { type ConsolePage, pathTo, table, when } from './layout.ts'
 import { authorOf, card, NO_STORE_TEXT, numberOf } from './markup.ts'
@@ -128,7 +128,16 @@ ${card(
         ),
       )
 }${card('Actions', callerActions(caller.kind, caller.value, back, caller.limits))}</div>
-${card('Newest decisions', caller.events === null ? NO_STORE_TEXT : eventTable(caller.events))}
+${card(
+  'Newest decisions',
+  caller.events === null
+    ? NO_STORE_TEXT
+    : eventTable(
+        caller.events,
+        false,
+        caller.eventsSince === null ? undefined : noneSince(caller.eventsSince),
+      ),
+)}
 ${card('Find another caller', search)}`,
   }
 }

@@ -30,7 +30,7 @@ import { name } from '../../validators/names.ts'
 import type { ListFilter, Page, PageQuery } from '../../validators/page.ts'
 import { integer } from '../../validators/schema-parts.ts'
 import { createSessionStore } from '../sign-in/redis/session-store.ts'
-import { firstEvents } from './decision-query.ts'
+import { cursorTime, firstEvents } from './decision-query.ts'
 import { policyView, policyViewOf } from './policy-view.ts'
 
 /** The permissions of the calls. */
@@ -91,9 +91,16 @@ export const callerView = z.strictObject({
   events: z
     .nullable(z.array(auditEventSchema))
     .check(describe('the newest decisions; null: no audit database, or no permission')),
+  eventsSince: z
+    .nullable(time)
+    .check(describe('`events` has each decision after this time; null: all of the trail')),
   isComplete: z
     .boolean()
-    .check(describe('false: a list has more than was read, or needs another permission')),
+    .check(
+      describe(
+        'false: a list other than `events` has more than was read, or needs another permission',
+      ),
+    ),
 })
 export type CallerView = z.infer<typeof callerView>
 
@@ -277,7 +284,6 @@ export function consoleCalls(parts: FeatureParts): (frame: CallFrame) => readonl
                 )
               : undefined,
           ])
-          if (page?.cursor !== undefined && page.events.length === 0) isComplete = false
           const isVisible =
             own !== undefined && (within === undefined || own.tenant === within.tenant)
           const keys = isVisible ? [own] : ofSubject
@@ -311,6 +317,7 @@ export function consoleCalls(parts: FeatureParts): (frame: CallFrame) => readonl
             })),
             sessions: known?.flat() ?? (kind === 'subject' && within === undefined ? [] : null),
             events: page === undefined ? null : [...page.events],
+            eventsSince: page?.cursor === undefined ? null : cursorTime(page.cursor),
             isComplete,
           } satisfies CallerView
         },

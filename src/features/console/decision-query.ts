@@ -31,6 +31,10 @@ export async function firstEvents<
   }
 }
 
+/** Returns the time of a cursor. The events of its page are not later. */
+export const cursorTime = (cursor: string): string =>
+  new Date(Number.parseInt(cursor, 10)).toISOString()
+
 export const MAIN_FILTERS = [
   'decision',
   'reason',

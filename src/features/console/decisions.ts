@@ -5,6 +5,7 @@ import { type Summary, summarySchema } from '../../audit/summary.ts'
 import { callerActions } from './caller-actions.ts'
 import {
   auditPage,
+  cursorTime,
   type EventPage,
   filtersOf,
   firstEvents,
@@ -12,7 +13,7 @@ import {
   MORE_FILTERS,
   REQUEST_ID,
 } from './decision-query.ts'
-import { callerLink, DECISION_WORDS, eventTable } from './event-table.ts'
+import { callerLink, DECISION_WORDS, eventTable, noneSince } from './event-table.ts'
 import { explainForm } from './explain.ts'
 import { type FormField, filterForm } from './forms.ts'
 import {
@@ -49,7 +50,7 @@ export const DECISIONS: readonly PageDefinition[] = [
           query.cursor,
         ),
       ])
-      return decisionsPage(summary, events, query)
+      return decisionsPage(summary, events, query, filters.since ?? '')
     },
   },
   {
@@ -65,9 +66,17 @@ export const DECISIONS: readonly PageDefinition[] = [
   },
 ]
 
-/** Says since when there is no event, if the search has ended before the begin of the trail. */
-const ofNone = (cursor: string | undefined): string | undefined =>
-  cursor && `No event matches since ${new Date(Number.parseInt(cursor, 10)).toISOString()}.`
+/** Says between which times no event matches, if this is not the whole period until now. */
+function ofNone(query: Query, since: string, cursor: string | undefined): string | undefined {
+  const { until } = query
+  const end = query.cursor === undefined ? until && isoTime(until) : cursorTime(query.cursor)
+  if (cursor !== undefined) return noneSince(cursorTime(cursor), end)
+  const begin = isoTime(since)
+  // The period of `last` may have moved past the cursor meanwhile.
+  return end !== undefined && begin < end ? noneSince(begin, end) : undefined
+}
+
+const isoTime = (time: string): string => new Date(time).toISOString()
 
 /** The tail has its own. */
 const NO_TIMES = { last: undefined, since: undefined, until: undefined, cursor: undefined }
@@ -76,6 +85,7 @@ function decisionsPage(
   summary: Summary | undefined,
   page: EventPage | undefined,
   query: Query,
+  since: string,
 ): ConsolePage {
   const shown = {
     title: 'Decisions',
@@ -93,7 +103,7 @@ ${card('Search', searchForm(query))}
 ${card(
   'Events',
   html`${streamBox(pathTo(TAIL_PATH.slice(CONSOLE_PATH.length), { ...query, ...NO_TIMES }))}
-<div id="events">${eventTable(page.events, query.route !== undefined, ofNone(page.cursor))}</div>${
+<div id="events">${eventTable(page.events, query.route !== undefined, ofNone(query, since, page.cursor))}</div>${
     page.cursor === undefined
       ? ''
       : html`<p><a href="${pathTo('/decisions', { ...query, cursor: page.cursor })}">Older events</a></p>`

@@ -19,6 +19,10 @@ export const eventTable = (
     ofNone,
   )
 
+/** Says in which part of the trail no event matches. */
+export const noneSince = (since: string, until?: string): string =>
+  `No event matches ${until === undefined ? `since ${since}` : `between ${since} and ${until}`}.`
+
 const eventRow = ({ event, others }: CommandGroup<AuditEvent>) => {
   const { time, requestId, decision, status, method, route, reason, actor, address } = event
   return [

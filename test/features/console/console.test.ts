@@ -2,11 +2,13 @@
 import { v7 } from 'uuid'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { anEvent } from '../../audit/event.ts'
+import { prepare } from '../../audit/prepared.ts'
 import { PUBLIC_URL } from '../../harness/gateway.ts'
 import { ISSUER } from '../../harness/issuer.ts'
 import { startConsole } from './gateway.ts'
 
 const OF_ACME = v7()
+const DAY_MS = 86_400_000
 
 let gateway: Awaited<ReturnType<typeof startConsole>>
 let operator: string
@@ -72,6 +74,42 @@ test('an operator of a tenant sees only events of the tenant', async () => {
   expect(text).not.toContain('user-of-globex')
   const other = await gateway.visit(tina, '/-/console/callers?kind=subject&value=user-of-globex')
   expect(other.text).toContain('No event matches.')
+})
+
+test('a page without events says in which part of the trail none matches', async () => {
+  const now = Math.floor(Date.now() / 1_000) * 1_000
+  const timeOf = (ms: number) => new Date(ms).toISOString()
+  const [from, to] = [timeOf(now - 2 * DAY_MS), timeOf(now - DAY_MS)]
+  const decisions = async (query: Record<string, string>) => {
+    const path = `/-/console/decisions?${new URLSearchParams({ q: 'cora', ...query })}`
+    return (await gateway.visit(operator, path)).text
+  }
+  const cursorAt = (ms: number) => `${ms}.${v7()}`
+  const none = `No event matches between ${from} and ${to}.`
+  const withOffset = to.replace('.000Z', '+00:00')
+  expect(await decisions({ since: from, until: withOffset })).toContain(none)
+  const cursor = cursorAt(now - DAY_MS)
+  expect(await decisions({ since: from, cursor })).toContain(none)
+  expect(await decisions({ last: '15m', cursor })).toContain('No event matches.')
+
+  // The filters of 8,000 blocks are a page, which begins with the last one of the page before. The console reads three.
+  const LAST = 1_000_000
+  const insert = `INSERT INTO audit_blocks (first_seq, last_seq, min_ms, max_ms, previous_hash, hash, terms, ids, events)
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 34000)
+    SELECT ${LAST} - i, ${LAST} - i, ${now} - i, ${now} - i, '', '', X'00', X'', X'' FROM n`
+  await prepare(gateway.db, insert).run()
+  try {
+    const since = `No event matches since ${timeOf(now - 23_998)}.`
+    expect(await decisions({})).toContain(since)
+    expect(await decisions({ cursor: cursorAt(now - 10_000) })).toContain(
+      `No event matches between ${timeOf(now - 33_997)} and ${timeOf(now - 10_000)}.`,
+    )
+    const { text } = await gateway.visit(operator, '/-/console/callers?kind=subject&value=cora')
+    expect(text).toContain(since)
+    expect(text).not.toContain('Not all records are shown')
+  } finally {
+    await prepare(gateway.db, "DELETE FROM audit_blocks WHERE terms = X'00'").run()
+  }
 })
 
 test('an operator of a tenant reads no policy of all tenants', async () => {
