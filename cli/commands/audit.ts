@@ -87,7 +87,7 @@ async function wholePage(
     if (cursor === undefined || !(events.length < wanted)) break
     if (pages % PAGES_PER_REMARK === 0) {
       const time = new Date(Number.parseInt(cursor, 10)).toISOString()
-      output.remark(`${events.length} matching events since ${time}. Searching earlier ones ...`)
+      output.remark(`${events.length} matching events so far. Searching before ${time} ...`)
     }
     const limit = String(wanted - events.length)
     const next = await gateway.get<EventPage>('/audit', { ...query, limit, cursor })
