@@ -59,7 +59,7 @@ export function createAuditSummary(db: TrailDatabase): AuditSummary {
     )
     let last: FoundBlock | undefined
     let eventsRead = 0
-    /** Before the next block, whose events are not counted; undefined: there is none. */
+    /** Returns since when the counts are complete, if `next` is the newest block that is not counted. */
     const completeSince = (next: FoundBlock | undefined) =>
       Math.max(sinceMs, (next?.max_ms ?? unreadMs) + 1)
     for (let left = maxBlocks; ; left -= BLOCKS_PER_READ) {

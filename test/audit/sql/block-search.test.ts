@@ -9,6 +9,7 @@ import { createAuditLog } from '../../../src/audit/sql/audit-events.ts'
 import { MIGRATIONS } from '../../../src/audit/sql/migrations.generated.ts'
 import { withSchema } from '../../../src/audit/sql/schema.ts'
 import { createAuditSummary } from '../../../src/audit/sql/summary.ts'
+import { Unavailable } from '../../../src/errors.ts'
 import { consumerDatabase, type RunStatements } from '../../../src/runtimes/node/audit/database.ts'
 import { openDatabase } from '../../../src/runtimes/node/audit/open-database.ts'
 import { observed } from '../../harness/own-calls.ts'
@@ -202,6 +203,18 @@ test('a page reads the filters of 8,000 blocks, and a summary those of 20,000', 
   expect(await read(subject)).toMatchObject({ events: [], cursor: expect.any(String) })
   await keep(7_999)
   expect((await read(subject)).events).toEqual([event])
+})
+
+test('a page from a time that 8,000 blocks contain fails, and one of fewer does not', async () => {
+  const event = by(0, 'alice')
+  await append([event])
+  await appendUnread(8_000)
+  await sql(`UPDATE audit_blocks SET min_ms = ${T0}, max_ms = ${T0} + first_seq - 1000
+    WHERE first_seq > 1000`).run()
+  const query = { subject: 'alice', until: new Date(T0 + 1).toISOString() }
+  await expect(read(query)).rejects.toThrow(Unavailable)
+  await sql('DELETE FROM audit_blocks WHERE first_seq = 1001').run()
+  expect((await read(query)).events).toEqual([event])
 })
 
 describe('an operator of a tenant', () => {
