@@ -1,11 +1,13 @@
 /** A database of a version before the blocks; `measure-migration.ts` tries it with a million events. */
+import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/runtimes/node/audit/open-database.ts'
+import { ROOT } from '../harness/process.ts'
 import { type Tried, tryMigration } from './migration.ts'
 
 const [ROWS, IN_BLOCKS] = [2_000, 1_500]
@@ -50,7 +52,7 @@ test('retention deletes the oldest rows, and the rest of the chain stays valid',
 const OTHER_PROCESS = `
 const { workerData, parentPort } = require('node:worker_threads')
 const db = new (require('node:sqlite').DatabaseSync)(workerData)
-db.exec("BEGIN IMMEDIATE; INSERT INTO names VALUES ('other')")
+db.exec("CREATE TABLE IF NOT EXISTS names (name TEXT); BEGIN IMMEDIATE; INSERT INTO names VALUES ('other')")
 parentPort.once('message', () => setTimeout(() => db.exec('COMMIT'), 300))
 parentPort.postMessage('begun')
 `
@@ -72,4 +74,50 @@ test('a migration waits for that of another process that starts at the same time
   expect(read?.rows).toEqual([{ name: 'other' }, { name: 'own' }])
   await once(other, 'exit')
   await Promise.all([earlier.close(), database.close()])
+})
+
+test('a start waits for another process that writes the new file', async () => {
+  const path = join(folder, 'new.db')
+  const other = new Worker(OTHER_PROCESS, { eval: true, workerData: path })
+  await once(other, 'message')
+  other.postMessage('begins')
+  const database = await openDatabase(`sqlite:${path}`)
+  const [mode, read] = await database.run(
+    ['PRAGMA journal_mode', 'SELECT name FROM names'].map((text) => ({ text, values: [] })),
+  )
+  expect(mode?.rows).toEqual([{ journal_mode: 'wal' }])
+  expect(read?.rows).toEqual([{ name: 'other' }])
+  await once(other, 'exit')
+  await database.close()
+})
+
+/** Opens and migrates each database that it is sent, opens its spool, and sends what failed. */
+const STARTING = `
+import { openDatabase } from ${JSON.stringify(join(ROOT, 'src/runtimes/node/audit/open-database.ts'))}
+import { openSpoolFile } from ${JSON.stringify(join(ROOT, 'src/runtimes/node/audit/spool/file.ts'))}
+process.on('message', async (path) => {
+  try {
+    const database = await openDatabase('sqlite:' + path)
+    await database.migrate([{ text: 'CREATE TABLE IF NOT EXISTS names (name TEXT)', values: [] }])
+    await database.close()
+    openSpoolFile(path + '.spool', 1048576).close()
+    process.send('started')
+  } catch (error) {
+    process.send(String(error))
+  }
+})
+process.send('ready')
+`
+
+test('processes that start at the same time with a new file all start', async () => {
+  const program = join(folder, 'starting.mjs')
+  writeFileSync(program, STARTING)
+  const processes = [1, 2, 3, 4].map(() => fork(program))
+  onTestFinished(() => processes.forEach((one) => void one.kill('SIGKILL')))
+  await Promise.all(processes.map((one) => once(one, 'message')))
+  for (let round = 0; round < 30; round += 1) {
+    const replies = processes.map((one) => once(one, 'message'))
+    for (const one of processes) one.send(join(folder, `start-${round}.db`))
+    expect(await Promise.all(replies)).toEqual(processes.map(() => ['started', undefined]))
+  }
 })

@@ -5,12 +5,11 @@ import { sqliteFault } from '../../../audit/sql/sqlite/faults.ts'
 import type { Rendered } from '../../../audit/sql/statement.ts'
 import { createLruMap } from '../../../isolate/lru-map.ts'
 import { createPrivately } from '../system/private-file.ts'
+import { BUSY_TIMEOUT_MS, whenFree } from '../system/sqlite-busy.ts'
 
 /** The name by which SQLite knows a database without a file. */
 const IN_MEMORY = ':memory:'
 
-/** How long a statement waits for a transaction of another process. */
-const BUSY_TIMEOUT_MS = 5_000
 /** The consumer has about twenty. Queries of operators have many forms. */
 const MAX_PREPARED = 100
 
@@ -44,8 +43,14 @@ export interface Sqlite {
 export function openSqlite(path: string): Sqlite {
   if (path !== IN_MEMORY) createPrivately(path)
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS })
-  // Values that an erasure replaces leave nothing in free pages.
-  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON')
+  try {
+    whenFree(() => db.exec('PRAGMA journal_mode = WAL'))
+    // Values that an erasure replaces leave nothing in free pages.
+    db.exec('PRAGMA synchronous = FULL; PRAGMA secure_delete = ON')
+  } catch (error) {
+    db.close()
+    throw error
+  }
   const prepared = createLruMap<string, Prepared>({ max: MAX_PREPARED })
 
   function prepare(sql: string): Prepared {

@@ -5,13 +5,12 @@ import { DatabaseSync } from 'node:sqlite'
 import { utf8Length } from '../../../../audit/truncate.ts'
 import { lockFile } from '../../system/file-lock.ts'
 import { createPrivately } from '../../system/private-file.ts'
+import { BUSY_TIMEOUT_MS, isBusy, whenFree } from '../../system/sqlite-busy.ts'
 
 const EVENTS = 'events.db'
 /** The file whose lock the sending process has. */
 const LOCK = 'sender.lock'
 const PAGE_BYTES = 4_096
-/** How long a write waits for one of another process. */
-const BUSY_TIMEOUT_MS = 5_000
 const SHRINK_PAGES = 1_000
 /** A journal that is larger is cut when it is reused. */
 const MAX_JOURNAL_BYTES = 4_194_304
@@ -86,7 +85,7 @@ export function openSpoolFile(directory: string, maxBytes: number): SpoolFile {
   for (const name of [EVENTS, LOCK]) createPrivately(join(folder, name))
   const db = new DatabaseSync(join(folder, EVENTS), { timeout: BUSY_TIMEOUT_MS })
   try {
-    db.exec(SETTINGS)
+    whenFree(() => db.exec(SETTINGS))
     db.exec(`PRAGMA max_page_count = ${Math.floor(maxBytes / PAGE_BYTES)}`)
   } catch (error) {
     db.close()
@@ -161,8 +160,3 @@ function requireSpace(folder: string): void {
   const { bavail, bsize } = statfsSync(folder)
   if (bavail * bsize < RESERVED_BYTES) throw new Error('the disk is full')
 }
-
-const SQLITE_BUSY = 5
-
-const isBusy = (error: unknown): boolean =>
-  error instanceof Error && 'errcode' in error && error.errcode === SQLITE_BUSY
