@@ -204,10 +204,11 @@ export function rowsOfBlock({
   })
 }
 
-/** Returns an empty text if the public part of an event is no JSON, which the hash of its block does not exclude. */
+/** Returns an empty text if the public part of an event has no reason, which the hash of its block does not exclude. */
 function reasonIn(open: string): string {
   try {
-    return String((JSON.parse(open) as Readonly<Record<string, unknown>>).reason)
+    const { reason } = JSON.parse(open) as Readonly<Record<string, unknown>>
+    return typeof reason === 'string' ? reason : ''
   } catch {
     return ''
   }

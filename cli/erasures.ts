@@ -37,6 +37,7 @@ export function createErasures(): Erasures {
   function explain({ change, reason }: StoredRow): void {
     if (change === null) return
     const { action, target } = changeIn(change)
+    if (typeof target !== 'string') return
     if (action === BEGUN && !allowed.has(target)) allowed.set(target, Number.POSITIVE_INFINITY)
     if (action !== DONE) return
     const [, rows] = COUNT.exec(String(reason)) ?? []
@@ -68,11 +69,11 @@ export function createErasures(): Erasures {
   }
 }
 
-function changeIn(text: unknown): { readonly action: string; readonly target: string } {
+function changeIn(text: unknown): { readonly action?: unknown; readonly target?: unknown } {
   try {
     const { action, target } = JSON.parse(String(text)) as Record<string, unknown>
-    return { action: String(action), target: String(target) }
+    return { action, target }
   } catch {
-    return { action: '', target: '' }
+    return {}
   }
 }

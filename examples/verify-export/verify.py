@@ -61,6 +61,10 @@ def no_fraction(text):
     raise ValueError(f"a number that is no integer: {text}")
 
 
+def no_json(text):
+    raise ValueError(f"a constant that JSON does not have: {text}")
+
+
 def json_in(text):
     return json.loads(text, object_pairs_hook=members, parse_float=no_fraction, parse_int=integer)
 
@@ -68,8 +72,8 @@ def json_in(text):
 def object_in(text):
     """Returns the object in a text that may be no JSON."""
     try:
-        value = json.loads(text)
-    except ValueError:
+        value = json.loads(text, parse_int=float, parse_constant=no_json)
+    except (TypeError, ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
 
@@ -240,11 +244,14 @@ class Chain:
 
     def explain(self, change, reason):
         change = object_in(change)
-        if change.get("action") == "audit.erasure-begun":
-            self.begun.add(change.get("target"))
-        count = re.fullmatch(r"audit_erased:([0-9]+)", str(reason))
-        if change.get("action") == "audit.erasure-done" and count:
-            self.done[change.get("target")] = int(count[1])
+        action, target = change.get("action"), change.get("target")
+        if not isinstance(target, str):
+            return
+        if action == "audit.erasure-begun":
+            self.begun.add(target)
+        count = re.fullmatch(r"audit_erased:([0-9]{1,15})", str(reason))
+        if action == "audit.erasure-done" and count:
+            self.done[target] = int(count[1])
 
     def checkpoint(self, checkpoint):
         is_known = checkpoint["partition"] == "0" and checkpoint["kind"] in ("sealed", "pruned")

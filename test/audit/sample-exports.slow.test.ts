@@ -2,9 +2,11 @@
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { rowsOfBlock } from '../../cli/chain-hash.ts'
 import { publicKeysIn } from '../../cli/checkpoints.ts'
+import { createErasures } from '../../cli/erasures.ts'
 import { readExports } from '../../cli/exports.ts'
 import { verifyChain } from '../../cli/verify.ts'
 import { ROOT } from '../harness/process.ts'
@@ -144,4 +146,52 @@ test('an erased row of the first format records no erasure [S66]', async () => {
   expect(line).toMatchObject({ unexplained: 1 })
   if (document)
     expect(document.output).toContain('1 of them by erasures that are not in these files')
+})
+
+/** Prints for each change and reason whether they record the erasure `x`. */
+const RECORDING = `
+import json, sys
+sys.path.append(sys.argv[1])
+from verify import Chain
+def records(change, reason):
+    chain = Chain()
+    chain.explain(change, reason)
+    chain.erased = {"x": [1]}
+    return chain.unrecorded() == 0
+print(json.dumps([records(*one) for one in json.load(sys.stdin)]))
+`
+
+function isRecorded(change: string, reason: unknown): boolean {
+  const erasures = createErasures()
+  const line = [JSON.stringify({ reason }), 'salt', '{}', 'salt', change].join('\t')
+  const block = { first_seq: 1, last_seq: 1, previous_hash: '', hash: '', lines: [line] }
+  for (const [row, state] of rowsOfBlock(block)) erasures.row(row, state)
+  erasures.row({ seq: 2, erasure: 'x' }, 'erased')
+  return erasures.counts().unexplained === 0
+}
+
+test('only a change that is the event of an erasure records it [S66]', () => {
+  const begun = (target: unknown) => JSON.stringify({ action: 'audit.erasure-begun', target })
+  const done = JSON.stringify({ action: 'audit.erasure-done', target: 'x' })
+  const cases: readonly (readonly [boolean, string, unknown])[] = [
+    [true, begun('x'), 'audit_erasure'],
+    [false, begun([]), 'audit_erasure'],
+    [false, begun(['x']), 'audit_erasure'],
+    [false, begun({}), 'audit_erasure'],
+    [false, '['.repeat(100_000), 'audit_erasure'],
+    [false, begun('x').replace('}', ',"more":NaN}'), 'audit_erasure'],
+    [true, begun('x').replace('}', `,"more":${'9'.repeat(5_000)}}`), 'audit_erasure'],
+    [true, done, `audit_erased:${'9'.repeat(15)}`],
+    [false, done, `audit_erased:${'9'.repeat(16)}`],
+    [false, done, 'audit_erased:'],
+    [false, done, ['audit_erased:1']],
+  ]
+  const expected = cases.map(([records]) => records)
+  expect(cases.map(([, change, reason]) => isRecorded(change, reason))).toEqual(expected)
+  if (!hasPython) return
+  const input = JSON.stringify(cases.map(([, ...event]) => event))
+  const { stdout, stderr } = spawnSync('python3', ['-B', '-c', RECORDING, dirname(VERIFIER)], {
+    input,
+  })
+  expect([String(stderr), JSON.parse(String(stdout) || 'null')]).toEqual(['', expected])
 })
