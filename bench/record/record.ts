@@ -14,7 +14,7 @@ import { isOfRedis, planFaults } from './faults.ts'
 import { inject } from './inject.ts'
 import { CALLERS, createWallet, offerLoad } from './load.ts'
 import type { RecordOptions } from './options.ts'
-import { createRecorder, witness } from './recorder.ts'
+import { createRecorder, witness, witnessed } from './recorder.ts'
 import { type RecordResult, resultOf } from './result.ts'
 import { startSystem } from './system.ts'
 import { TERMS } from './terms.ts'
@@ -42,25 +42,24 @@ export async function record(
   const wallet = await createWallet(recorder, subjects)
 
   const { signal } = shutdown
-  const [over, settled] = [new AbortController(), new AbortController()]
+  const over = new AbortController()
   const ending = AbortSignal.any([signal, over.signal])
-  // The last requests are sent after the load has ended.
-  const witnessing = witness(system, AbortSignal.any([signal, settled.signal]))
-  progress(`bursts and overload for ${burstSeconds} s`)
-  await burst(recorder, wallet, { seconds: burstSeconds, seed, signal })
-
   const faults = options.faults.filter((name) => dependencies?.canKillRedis || !isOfRedis(name))
   const plan = planFaults({ seconds, windowSeconds, faults, seed })
-  const offering = Promise.all([
-    offerLoad(recorder, wallet, { callers: CALLERS, seed, signal: ending }),
-    condemn(recorder, wallet, { perSecond, seed, signal: ending }),
-    refresh(recorder, { perSecond: perSecond / 5, seed, signal: ending }),
-  ])
-  const injecting = inject(system, { plan, seed, signal, progress }).finally(() => over.abort())
-  await Promise.all([offering, injecting])
-  await recorder.settled()
-  settled.abort()
-  await witnessing
+
+  async function perform(): Promise<void> {
+    progress(`bursts and overload for ${burstSeconds} s`)
+    await burst(recorder, wallet, { seconds: burstSeconds, seed, signal })
+    await Promise.all([
+      offerLoad(recorder, wallet, { callers: CALLERS, seed, signal: ending }),
+      condemn(recorder, wallet, { perSecond, seed, signal: ending }),
+      refresh(recorder, { perSecond: perSecond / 5, seed, signal: ending }),
+      inject(system, { plan, seed, signal, progress }).finally(() => over.abort()),
+    ])
+    // The last requests are sent after the load has ended.
+    await recorder.settled()
+  }
+  await witnessed((settled) => witness(system, AbortSignal.any([signal, settled])), perform)
   shutdown.signal.throwIfAborted()
 
   progress(`checking ${system.events.length} events`)

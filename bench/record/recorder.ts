@@ -150,6 +150,15 @@ export async function createRecorder({ gateways, app, events, sign, now }: Syste
 /** Tells tokens of a family apart. */
 const endOf = (token: string): string => token.slice(-16)
 
+/** Runs the witness until the work has ended. Rejects at once if one of them rejects. */
+export async function witnessed(
+  watch: (signal: AbortSignal) => Promise<void>,
+  work: () => Promise<void>,
+): Promise<void> {
+  const over = new AbortController()
+  await Promise.all([watch(over.signal), work().finally(() => over.abort())])
+}
+
 /** Time between two checks. */
 const PAUSE_MS = 200
 /** On an idle machine an empty call needs a tenth of this. The gateways' timeout is 250 ms. */

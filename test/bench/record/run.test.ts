@@ -15,6 +15,7 @@ import {
   planFaults,
 } from '../../../bench/record/faults.ts'
 import { readOptions } from '../../../bench/record/options.ts'
+import { witnessed } from '../../../bench/record/recorder.ts'
 import type { RecordResult } from '../../../bench/record/result.ts'
 import { type LimitTerms, TERMS } from '../../../bench/record/terms.ts'
 import { IS_LONG, testInLong } from '../../harness/long.ts'
@@ -191,5 +192,23 @@ describe('the plan of faults', () => {
   test('the seed determines the plan', () => {
     expect(planFaults(options)).toEqual(plan)
     expect(planFaults({ ...options, seed: 5 })).not.toEqual(plan)
+  })
+})
+
+describe('the witness of a run', () => {
+  const broken = async () => {
+    throw new Error('broken')
+  }
+
+  test('ends when the work is done, and when it fails', async () => {
+    const signals: AbortSignal[] = []
+    const watch = async (signal: AbortSignal) => void signals.push(signal)
+    await witnessed(watch, async () => expect(signals[0]?.aborted).toBe(false))
+    await expect(witnessed(watch, broken)).rejects.toThrow('broken')
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true, true])
+  })
+
+  test('that fails during the work fails the run at once', async () => {
+    await expect(witnessed(broken, () => new Promise(() => {}))).rejects.toThrow('broken')
   })
 })
