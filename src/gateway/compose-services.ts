@@ -112,7 +112,7 @@ export function composeServices(
     runtime.environment?.(environment, variables) ?? environmentWith(redisVariables, variables),
     [
       ...(policy.routes.some(({ origin }) => origin === undefined) ? [needsOrigin] : []),
-      ...all.flatMap((feature) => feature.checksOf?.(environment, policy.routes) ?? []),
+      ...all.flatMap((feature) => feature.checksOf?.(environment) ?? []),
     ],
   )
   const { identityHeaders } = policy

@@ -47,10 +47,7 @@ export interface Feature extends ListedFeature {
   /** The longest life of the sessions that the feature starts. Revocations are stored for as long. */
   readonly sessionSeconds?: number
   /** Returns checks that fail for each variable or binding that is missing or wrong. */
-  checksOf?(
-    environment: Connections['environment'],
-    routes: readonly PolicyRoute[],
-  ): readonly EnvironmentCheck[]
+  checksOf?(environment: Connections['environment']): readonly EnvironmentCheck[]
   /** Returns the issuers of `ISSUERS` that publish no keys and issue no JWTs. */
   keylessIssuers?(config: Config): readonly string[]
   /** Creates the calls to issuers that verify their tokens themselves. */
