@@ -10,7 +10,10 @@ interface Issue {
   readonly code?: 'custom'
   readonly message: string
   readonly path?: PropertyKey[]
-  /** If given: ends the checks of this value, and not those of an object that contains it, as `abort` would. */
+  /**
+   * Present with the value undefined: ends the checks of this value, and not those of an object that contains
+   * it, as `abort` would.
+   */
   readonly continue?: undefined
 }
 

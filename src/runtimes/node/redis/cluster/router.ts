@@ -86,7 +86,7 @@ export function createClusterRouter({
   const verifying = new Map<string, Promise<void>>()
   let owners: (ClusterNode | undefined)[] = []
   let table: readonly SlotRange[] = []
-  /** Of the table. Every tick reads them several times. */
+  /** The masters of `table`. They are stored because every tick reads them several times. */
   let masters: readonly ClusterNode[] = []
   let promotions = 0
   let reported: View['nodes']
