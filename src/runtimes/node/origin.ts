@@ -27,8 +27,11 @@ export interface NodeOrigin extends Origin {
   close(): Promise<void>
 }
 
-/** `identity` of HTTP/1.1 before RFC 7230 is no coding. */
-const CODING = /^(?:chunked|identity)$/i
+/**
+ * `identity` of HTTP/1.1 before RFC 7230 is no coding. undici keeps white space behind the value. After a space
+ * it decodes the chunks, and after a tab it does not.
+ */
+const CODING = /^(?:chunked|identity) *$/i
 /** Fetch standard: responses with these statuses have no body. */
 const NULL_BODY: ReadonlySet<number> = new Set([204, 205, 304])
 
