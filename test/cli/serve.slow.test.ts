@@ -108,9 +108,12 @@ describe('the configuration', () => {
     left.append(['{}'], Date.now())
     left.close()
     const { command } = await served([], { ...env, AUDIT_STREAM: 'redis', AUDIT_SPOOL })
-    const { stdout } = await command.printed(/sent again: 1, .+\n/)
-    const line = stdout.split('\n').find((text) => text.includes('sent again: 1')) ?? ''
-    expect(JSON.parse(line)).toMatchObject({ level: 'info' })
+    const { stdout } = await command.printed(/audit: sent .+\n/)
+    const line = stdout.split('\n').find((text) => text.includes('audit: sent')) ?? ''
+    expect(JSON.parse(line)).toMatchObject({
+      level: 'info',
+      message: `audit: sent 1 events of the spool ${AUDIT_SPOOL} to Redis`,
+    })
     expect(stdout).not.toContain('"level":"error"')
   })
 

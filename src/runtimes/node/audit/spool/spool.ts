@@ -127,9 +127,7 @@ export function openSpool({
         count += events.length
       }
       spool.shrink()
-      console.info(
-        `audit: events that Redis had accepted late or not at all are sent again: ${count}, of the spool ${directory}`,
-      )
+      console.info(`audit: sent ${count} events of the spool ${directory} to Redis`)
     } finally {
       target.close()
       release()
