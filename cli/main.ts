@@ -5,13 +5,17 @@ import { runCommandLine } from './command-line.ts'
 import { REFUSED } from './failure.ts'
 
 const STDERR = 2
+const isJson = process.argv.includes('--json')
 
 /** Ends the program with a sentence instead of a stack trace. */
-function endWith(message: string): never {
+function endWith(code: string, detail: string): never {
   try {
-    writeSync(STDERR, `error: ${message}\n`)
+    writeSync(
+      STDERR,
+      isJson ? `${JSON.stringify({ error: { code, detail } })}\n` : `portcullis: ${detail}\n`,
+    )
   } catch {
-    // Nobody can read it: the exit code remains.
+    // It cannot be written either: the exit code remains.
   }
   process.exit(REFUSED)
 }
@@ -19,13 +23,14 @@ function endWith(message: string): never {
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // The reader of the pipe closed it: `portcullis audit query | head`.
   if (error.code === 'EPIPE') process.exit(0)
-  endWith(`the output could not be written (${error.code ?? error.name})`)
+  endWith('output_lost', `the output could not be written (${error.code ?? error.name})`)
 })
-process.stderr.on('error', () => process.exit(REFUSED))
+// Messages of failures are lost then. The exit code remains.
+process.stderr.on('error', () => {})
 
 try {
   process.cwd()
 } catch {
-  endWith('the current folder no longer exists; change to another one')
+  endWith('folder_lost', 'the current folder no longer exists; change to another one')
 }
 process.exitCode = await runCommandLine(process.argv.slice(2))

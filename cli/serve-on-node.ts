@@ -91,6 +91,7 @@ export async function serveOnNode(
     return
   }
   if (pretty && json) throw usage('--pretty and --json exclude each other')
+  keepServing(process.stdout)
   const log = pretty ? createLogForPeople(root, printLine) : createLog(process.stdout)
   logConsole(log)
   endLog = logStderr(log)
@@ -146,6 +147,17 @@ function pagesOf({ features }: Policy, url: string) {
   const page = (name: string, path: string) =>
     features.some((feature) => feature.name === name) ? url + path : undefined
   return { console: page('console', '/-/console'), docs: page('openapi', '/-/docs') }
+}
+
+/**
+ * From now on, a log that cannot be written, as on a full disk, loses its lines and ends nothing. Later lines
+ * are written again. Only the reader of a pipe that closes it ends the server, as before.
+ */
+function keepServing(log: NodeJS.WriteStream): void {
+  const listeners = log.listeners('error') as ((error: NodeJS.ErrnoException) => void)[]
+  log.removeAllListeners('error').on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') for (const listener of listeners) listener(error)
+  })
 }
 
 const printLine = (line: string) => void process.stdout.write(`${line}\n`)

@@ -16,7 +16,7 @@ test('a full disk is one sentence and exit code 1', () => {
   const { status, stderr } = shell('"$1" "$2" --help > /dev/full')
   expect({ status, stderr }).toEqual({
     status: 1,
-    stderr: 'error: the output could not be written (ENOSPC)\n',
+    stderr: 'portcullis: the output could not be written (ENOSPC)\n',
   })
 })
 
@@ -34,6 +34,6 @@ test('a folder that was removed is one sentence and exit code 1', () => {
   const { status, stderr } = shell('cd "$3" && rmdir "$3" && "$1" "$2" policy check', folder)
   expect({ status, stderr }).toEqual({
     status: 1,
-    stderr: 'error: the current folder no longer exists; change to another one\n',
+    stderr: 'portcullis: the current folder no longer exists; change to another one\n',
   })
 })

@@ -1,4 +1,6 @@
 /** `portcullis serve` in a project whose `portcullis` is the source of this checkout. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { get as getSecure } from 'node:https'
 import { join } from 'node:path'
@@ -9,9 +11,10 @@ import { openSpoolFile } from '../../src/runtimes/node/audit/spool/file.ts'
 import { writeAuthority, writeCertificate } from '../harness/certificate.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { testInLong } from '../harness/long.ts'
+import { freePort } from '../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { makeNodeProject } from '../runtimes/node/project.ts'
-import { runCli, startCli } from './command-line.ts'
+import { CLI, runCli, startCli } from './command-line.ts'
 
 let project: Awaited<ReturnType<typeof makeNodeProject>>
 let folder: string
@@ -115,6 +118,24 @@ describe('the configuration', () => {
       message: `audit: sent 1 events of the spool ${AUDIT_SPOOL} to Redis`,
     })
     expect(stdout).not.toContain('"level":"error"')
+  })
+
+  test('a log that cannot be written ends nothing, and keeps no request waiting', async () => {
+    const port = await freePort()
+    const script = `exec "$0" "$1" serve > /dev/full`
+    const child = spawn('/bin/sh', ['-c', script, process.execPath, CLI], {
+      cwd: folder,
+      env: { PATH: process.env.PATH, ...env, PORT: `${port}` },
+      stdio: 'ignore',
+    })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const url = `http://127.0.0.1:${port}/open`
+    await expect.poll(() => fetch(url).then(({ status }) => status, String)).toBe(200)
+    for (let count = 0; count < 50; count++) expect((await fetch(url)).status).toBe(200)
+    expect(reached).toBe(51)
+    expect(child.exitCode).toBe(null)
+    child.kill('SIGTERM')
+    expect(await once(child, 'exit')).toEqual([0, null])
   })
 
   testInLong('of a file with --values, below that of the environment', async () => {
