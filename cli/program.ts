@@ -48,7 +48,7 @@ Tasks:
   Revoke her everywhere      portcullis revoke subject alice --reason "laptop stolen"
   Change a caller's limit    portcullis limits override LIMIT acme --requests 200
                              (names of limits: portcullis limits list)
-  Which key is this?         portcullis api-keys lookup KEY
+  Which key is this?         portcullis api-keys lookup - < key.txt
   Which tools changed?       portcullis mcp tools --changed
   What happens now?          portcullis audit tail`
 

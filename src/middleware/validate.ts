@@ -38,8 +38,8 @@ const READ_TIMEOUT_MS = 15_000
 
 /**
  * Checks params, query, headers and JSON body against zod schemas, and forwards exactly the checked
- * bytes. Refuses duplicate query parameters, except those that the schema reads as `z.array`,
- * duplicate member names, and anything but UTF-8 JSON. Findings contain paths, not values. A number
+ * bytes. Refuses duplicate query parameters, except those that the schema reads as `z.array`, a query with
+ * `;` or without percent-encoded UTF-8 (unless `forwards` is false), duplicate member names, and anything but UTF-8 JSON. Findings contain paths, not values. A number
  * that a schema reads must be exact: if it has more digits than a double can hold, the origin could
  * read another number. A body may be absent if its schema is optional. Throws a `TypeError` for a
  * schema that drops unknown keys, unless `forwards` is false. Does NOT check a body that has no
@@ -77,8 +77,10 @@ export const validate = ({
   function checkBesideBody(c: Context): InputError[] {
     const errors: InputError[] = []
     if (params !== undefined) check(c, 'params', params, c.req.param(), errors, ruleOf)
-    if (query !== undefined && repeatable !== undefined)
-      check(c, 'query', query, readQuery(c, repeatable, errors), errors, ruleOf)
+    if (query !== undefined && repeatable !== undefined) {
+      const read = readQuery(c, repeatable, forwards, errors)
+      check(c, 'query', query, read, errors, ruleOf)
+    }
     if (headers !== undefined) check(c, 'headers', headers, c.req.header(), errors, ruleOf)
     return errors
   }
@@ -125,12 +127,13 @@ NoMembers.prototype = Object.create(null)
 const Query = NoMembers as unknown as new () => Record<string, string | string[]>
 
 /**
- * A duplicate is a finding, because origins differ in which value they use. So is a query
- * that they split or decode in different ways. A parameter that the schema reads as a list is always a list.
+ * A duplicate is a finding, because origins differ in which value they use. So is a query which is
+ * forwarded, and which they split or decode in different ways. A parameter that the schema reads as a list is always a list.
  */
 function readQuery(
   c: Context,
   repeatable: ReadonlySet<string>,
+  forwards: boolean,
   errors: InputError[],
 ): Record<string, string | string[]> {
   const query = new Query()
@@ -138,8 +141,12 @@ function readQuery(
   const start = url.indexOf('?')
   if (start === -1) return query
   const text = url.slice(start + 1)
-  if (!isClear(text))
-    errors.push({ in: 'query', path: '', message: 'Must be percent-encoded UTF-8' })
+  if (forwards && !isClear(text) && errors.length < MAX_FINDINGS)
+    errors.push({
+      in: 'query',
+      path: '',
+      message: 'Must be percent-encoded UTF-8, with %3B for a semicolon',
+    })
   for (const [name, value] of queryParameters(text)) {
     if (repeatable.has(name)) {
       const values = query[name]

@@ -37,7 +37,7 @@ const FIRST_WORDS = [
   'subject|claims|roles?|groups?|e?mail|permissions?|entitlements?|jwt|token(?=-)|(?:id|access)-token',
   'oauth2?|vouch|pomerium|webauth|tailscale|internal|endpoint-api|apigateway|goog-iap|ms-token',
   'amzn-(?:lattice|apigateway|vpc|source|waf)|iv(?=-)|sm(?=-)|smuser|osso|shib|mellon|eppn',
-  'scope-orgid|appengine|cloud(?:front|tasks|scheduler)|hasura|(?:mscrm)?caller\\w+',
+  'scope-orgid|appengine|cloud(?:front|tasks|scheduler)|hasura|(?:mscrm)?caller(?:object)?id',
   // Headers about the client's address or certificate, and headers of edge networks and meshes.
   'forward(?:er)?|real|client-(?:verif\\w*|port|address|subject|issuer|serial)|wl|arr|azure|fd',
   'fastly|fly|nf|akamai|sucuri|envoy|istio|l5d|dapr',

@@ -43,6 +43,27 @@ describe('behind validate,', () => {
     ])
   })
 
+  test.each([
+    [true, [422, 422, 422, 200]],
+    [false, [200, 200, 200, 200]],
+  ])(
+    'a query that origins read in different ways is refused if it is forwarded (%j)',
+    async (forwards, expected) => {
+      const app = new Hono()
+      app.onError(problemHandler())
+      const query = z.looseObject({ a: z.string().optional() })
+      app.get('/', validate({ query, forwards }), (c) => c.text('reached'))
+      const queries = ['a=1;b=2', 'a=100%', 'a=%ff', 'a=1%3Bb=2']
+      const responses = await Promise.all(queries.map((text) => app.request(`/?${text}`)))
+      expect(responses.map(({ status }) => status)).toEqual(expected)
+      const message = 'Must be percent-encoded UTF-8, with %3B for a semicolon'
+      const said = await Promise.all(responses.map((response) => response.text()))
+      expect(said.map((text) => /Must [^"]+/.exec(text)?.[0])).toEqual(
+        forwards ? [message, message, message, undefined] : Array(4).fill(undefined),
+      )
+    },
+  )
+
   const readers = {
     json: async (body: Body) => JSON.stringify(await body.json()),
     text: (body: Body) => body.text(),

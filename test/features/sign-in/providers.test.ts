@@ -4,6 +4,7 @@ import { Misconfigured } from '../../../src/errors.ts'
 import { introspection } from '../../../src/features/introspection/index.ts'
 import { signIn } from '../../../src/features/sign-in/index.ts'
 import { createProvider, type Provider } from '../../../src/features/sign-in/provider.ts'
+import { formatStyle } from '../../../src/features/sign-in/rendering/page-theme.ts'
 import { SESSION_COOKIE } from '../../../src/features/sign-in/session.ts'
 import { composeServices, type GatewayEnv } from '../../../src/gateway/compose-services.ts'
 import { WORKERS } from '../../../src/gateway/runtime.ts'
@@ -287,4 +288,14 @@ describe('mistakes are named', () => {
     expect(create).toThrow(Misconfigured)
     expect(create).toThrow(message)
   })
+})
+
+test.each([
+  [{}, true],
+  [{ radius: '2px' }, true],
+  [{ accent: '#333' }, false],
+  [{ background: 'white' }, false],
+  [{ text: 'black' }, false],
+])('a theme with a color of its own has no light button in the dark: %j', (theme, isLight) => {
+  expect(formatStyle(theme).includes('#8ab8ff')).toBe(isLight)
 })

@@ -42,7 +42,7 @@ export interface PageTheme {
   readonly background?: string
   /** Color of the text. Default `CanvasText`. */
   readonly text?: string
-  /** Color of links and buttons. Default a blue: `#0b57c2`, in dark `#8ab8ff`. */
+  /** Color of links and buttons. Default a blue: `#0b57c2`, in dark `#8ab8ff` if the theme has no color. */
   readonly accent?: string
   /** Radius of corners. Default `8px`. */
   readonly radius?: string
@@ -53,8 +53,10 @@ export function formatStyle(theme: PageTheme): string {
   const variables = Object.entries({ ...DEFAULT_THEME, ...theme })
     .map(([name, value]) => `--portcullis-${name}: ${value};`)
     .join(' ')
+  // The text of buttons has the color of the page, which would be light on light beside a color of the theme.
+  const hasOwnColors = theme.accent ?? theme.background ?? theme.text
   const inDark =
-    theme.accent === undefined
+    hasOwnColors === undefined
       ? '\n@media (prefers-color-scheme: dark) { :root { --portcullis-accent: #8ab8ff } }'
       : ''
   return `:root { color-scheme: light dark; ${variables} }${inDark}${RULES}`
