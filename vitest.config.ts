@@ -122,8 +122,8 @@ const ONLY_LONG = [
   'test/dev/start/refusals.slow.test.ts',
   'test/dev/start/start.slow.test.ts',
   'test/dev/start/troubles.slow.test.ts',
-  // The command line: `deploy.slow.test.ts` deploys a gateway, and
-  // `doctor.slow.test.ts` and `idp-doctor.slow.test.ts` find mistakes.
+  // The command line: `deploy.slow.test.ts` deploys a gateway, `doctor.slow.test.ts` and `idp-doctor.slow.test.ts`
+  // find mistakes.
   'test/cli/deploy/app.slow.test.ts',
   'test/cli/idp.slow.test.ts',
   'test/cli/idp-doctor-provider.slow.test.ts',
@@ -131,8 +131,6 @@ const ONLY_LONG = [
   'test/dev/upstash-rest-cli.slow.test.ts',
   // The suite of MCP, which npm and pip install: `clients.slow.test.ts` and `sdk.slow.test.ts` run clients.
   'test/features/mcp/conformance.slow.test.ts',
-  // The image, whose files are those of a created project: `node.slow.test.ts` compares them.
-  'test/ops/docker.slow.test.ts',
 ]
 
 /** Black-box tests that continuous integration runs on a cluster. `npm run test:long` runs all of them there. */
