@@ -174,7 +174,7 @@ export function createGateway(connection: Connection, signal?: AbortSignal): Gat
       ...(body !== undefined && { body: JSON.stringify(body) }),
       signal,
       onRequestId,
-      ...(query['wait'] !== undefined && { timeoutMs: WAITING_TIMEOUT_MS }),
+      ...(query.wait !== undefined && { timeoutMs: WAITING_TIMEOUT_MS }),
     })
   }
 
