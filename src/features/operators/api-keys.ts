@@ -156,7 +156,10 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
         apiKey: z
           .string()
           .check(
-            z.refine(isApiKey, 'must be a complete API key: pk_ and 49 characters'),
+            z.refine(
+              isApiKey,
+              'must be an API key without a mistyped character: pk_ and 49 characters',
+            ),
             describe('the key'),
           ),
       }),
