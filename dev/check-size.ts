@@ -18,8 +18,8 @@ const BYTES_PER_KIB = 1_024
  * docs/decisions/0056-opt-in-features.md.
  */
 const BUNDLES = [
-  { name: 'minimal gateway', policy: 'examples/minimal/policy.ts', maxKib: 121 },
-  { name: 'demo gateway', policy: 'portcullis.config.ts', maxKib: 212.1 },
+  { name: 'minimal gateway', policy: 'examples/minimal/policy.ts', maxKib: 121.6 },
+  { name: 'demo gateway', policy: 'portcullis.config.ts', maxKib: 212.7 },
 ] as const
 
 /** An app behind a guard, with the complete `zod`. It also detects a part that only gateways need. */

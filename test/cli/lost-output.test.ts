@@ -25,7 +25,7 @@ test('a reader that leaves early is no failure', () => {
   expect(shell(run)).toEqual({ status: 0, stderr: '0\n', stdout: '' })
 })
 
-test('errors that nobody can read leave the exit code', () => {
+test('an error message that cannot be written does not change the exit code', () => {
   expect(shell('"$1" "$2" nothing 2> /dev/full').status).toBe(2)
 })
 

@@ -1,6 +1,6 @@
 /** The description of the gateway's own calls, as OpenAPI and as a page. */
 import type { Hono } from 'hono'
-import { withETag } from '../../http/etag.ts'
+import { etag } from 'hono/etag'
 import { CACHEABLE } from '../../http/response-headers.ts'
 import { createApp } from '../../http/router.ts'
 import type { Operation } from '../../routes/operation.ts'
@@ -44,15 +44,12 @@ export function openApiRoutes({
   }
 
   return createApp()
-    .get('/openapi.json', (c) => withETag(c, c.json(described(), 200, CACHEABLE)))
-    .get('/docs', async (c) => {
+    .get('/openapi.json', etag(), (c) => c.json(described(), 200, CACHEABLE))
+    .get('/docs', etag(), async (c) => {
       page ??= await createDocsPage(described(), publicUrl)
-      return withETag(c, await c.html(page.html, 200, { ...CACHEABLE, ...page.headers }))
+      return c.html(page.html, 200, { ...CACHEABLE, ...page.headers })
     })
-    .get('/docs.js', (c) =>
-      withETag(
-        c,
-        c.body(SCRIPT, 200, { ...CACHEABLE, 'Content-Type': 'text/javascript; charset=UTF-8' }),
-      ),
+    .get('/docs.js', etag(), (c) =>
+      c.body(SCRIPT, 200, { ...CACHEABLE, 'Content-Type': 'text/javascript; charset=UTF-8' }),
     )
 }

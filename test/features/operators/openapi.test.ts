@@ -42,28 +42,6 @@ test('the document is public, cacheable, and revalidated by its ETag', async () 
   expect(again.text).toBe('')
 })
 
-test.each(['/-/openapi.json', '/-/docs', '/-/docs.js', '/.well-known/jwks.json'])(
-  '%s is not sent again to a client that has it, whatever the form of its condition',
-  async (path) => {
-    const ask = (condition: string, method = 'GET') =>
-      gateway.send(path, { method, headers: { 'If-None-Match': condition } })
-    const { headers, text } = await ask('"other"')
-    expect(text).not.toBe('')
-    const tag = headers.get('etag') ?? ''
-    expect(tag).toMatch(/^"[\w-]+"$/)
-    for (const condition of [tag, `W/${tag}`, `"other", ${tag}`, '*', ' * ']) {
-      const known = await ask(condition)
-      expect([known.status, known.text], condition).toEqual([304, ''])
-      expect(known.headers.get('etag')).toBe(tag)
-      expect(known.headers.get('cache-control')).toBe(headers.get('cache-control'))
-      expect(known.headers.get('content-type')).toBeNull()
-    }
-    for (const condition of ['', tag.slice(1, -1), `${tag.slice(0, -2)}"`, '"*"'])
-      expect((await ask(condition)).status, condition).toBe(200)
-    expect((await ask(tag, 'HEAD')).status).toBe(304)
-  },
-)
-
 /** The script of a page, and the metadata of each path, which has the form of that of the gateway. */
 const NOT_IN_THE_DOCUMENT = ['/-/docs.js', '/.well-known/oauth-protected-resource/*']
 

@@ -1,7 +1,7 @@
 /** The metadata of the gateway and of its paths as protected resources (RFC 9728). */
 import type { Hono } from 'hono'
+import { etag } from 'hono/etag'
 import { pathOf } from '../../../access/tokens/narrowed.ts'
-import { withETag } from '../../../http/etag.ts'
 import { shadows } from '../../../http/path-pattern.ts'
 import { CACHEABLE } from '../../../http/response-headers.ts'
 import { createApp } from '../../../http/router.ts'
@@ -37,6 +37,7 @@ export function resourceRoutes(options: ResourceOptions): Hono {
   return createApp().on(
     'GET',
     [DOCUMENT, `${DOCUMENT}/*`],
+    etag(),
     async function describeResource(c, next) {
       // As it was sent: another spelling is another resource.
       const { pathname: asked } = new URL(c.req.url)
@@ -50,8 +51,7 @@ export function resourceRoutes(options: ResourceOptions): Hono {
       const isOffered = offersScopes && path !== ''
       const scopes = isOffered ? [...new Set(found.flatMap(permissionsOfRoute))] : []
       const requiresProofs = bindsTokens || requireProofs(found)
-      const metadata = resourceMetadata(options, resource, { scopes, requiresProofs })
-      return withETag(c, c.json(metadata, 200, CACHEABLE))
+      return c.json(resourceMetadata(options, resource, { scopes, requiresProofs }), 200, CACHEABLE)
     },
   )
 }

@@ -153,8 +153,5 @@ export function metadataRoutes({ publicUrl, more, forPages }: MetadataOptions): 
   const metadata = { ...authorizationServerMetadata(publicUrl), ...more }
   const app = createApp()
   if (forPages !== undefined) app.all(path, forPages('GET'))
-  return app.get(
-    path,
-    publicDocument(() => metadata),
-  )
+  return app.get(path, ...publicDocument(() => metadata))
 }
