@@ -56,6 +56,8 @@ const NOT_A_MESSAGE = 'The MCP server sent an event that is not one JSON-RPC mes
  * is guarded event by event. If it must end before its request was answered, its last event is an error
  * for this request, so that the client does not wait for the answer.
  *
+ * An error response is guarded too. What cannot be read has no body then, and keeps its status.
+ *
  * Throws `Unavailable` (502) for a list that cannot be read, for a stream that begins with something
  * else than a message, and for a version of the protocol that the route does not accept.
  */
@@ -115,7 +117,9 @@ export function mcpResponse(options: McpResponseOptions): MiddlewareHandler {
       // Requests of the server in this stream belong to the new session.
       if (owner.at(-1) === '') c.set('portcullis.mcpOwner', [...owner.slice(0, -1), session])
     }
-    if (status < 200 || status > 299) return
+    // A problem of the gateway itself.
+    if (c.error !== undefined) return
+    const isError = status < 200 || status > 299
     const received = c.get('portcullis.mcpMessage')
     const call = received instanceof Denied ? undefined : received?.call
     const isInitialize = call?.method === 'initialize'
@@ -123,7 +127,7 @@ export function mcpResponse(options: McpResponseOptions): MiddlewareHandler {
     const isList = call !== undefined && LIST.test(call.method)
     const type = headers.get('Content-Type') ?? ''
     const isStream = EVENT_STREAM.test(type)
-    const isWhole = isList || ((isInitialize || isDiscovery) && JSON_TYPE.test(type))
+    const isWhole = isList || ((isInitialize || isDiscovery) && !isError && JSON_TYPE.test(type))
     if (!isWhole && !isStream) return
     // Not before: on Node, a body that nothing reads passes without a web stream.
     const { body } = c.res
@@ -180,6 +184,8 @@ export function mcpResponse(options: McpResponseOptions): MiddlewareHandler {
       leave()
       const end = endOf()
       if (end !== undefined) throw end
+      // The status of an error is for the client: 404 says that the session has ended.
+      if (isError) return replaceBody(c, '')
       if (cause instanceof Denied || cause instanceof Unavailable) throw cause
       if (cause instanceof DeadlineExceeded) throw new Unavailable('origin', 'timeout', { cause })
       throw refusedMessage(cause)

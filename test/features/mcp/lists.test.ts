@@ -158,6 +158,45 @@ describe('lists that a client does not get', () => {
     expect(((await response.json()) as { result: object }).result).toEqual({ tools: [] })
   })
 
+  describe.each([400, 404, 500, 302])('in a response with %i', (status) => {
+    const respond = (text: string, type?: string) =>
+      gateway.respondWith((_, response) =>
+        response.writeHead(status, type === undefined ? {} : { 'Content-Type': type }).end(text),
+      )
+    const hidden = items([{ name: 'list_shelves' }, { name: 'drop_everything' }])
+
+    test.each([
+      ['JSON', hidden, 'application/json', (text: string) => JSON.parse(text)],
+      ['an event', event(hidden), 'text/event-stream', (text: string) => messagesIn(text)[0]],
+    ])('a list as %s has only what the caller may use', async (_, sent, type, read) => {
+      respond(sent, type)
+      const response = await gateway.send(request('tools/list'))
+      expect(response.status).toBe(status)
+      expect(namesIn(read(await response.text()).result)).toEqual(['list_shelves'])
+    })
+
+    test.each([
+      ['a list without a media type', hidden, undefined],
+      ['a list as text', hidden, 'text/plain'],
+      ['a batch', `[${hidden}]`, 'application/json'],
+      ['a text that is no JSON', '<html>', 'application/json'],
+      ['an event that is no JSON', event('<html>'), 'text/event-stream'],
+      ['a list above the maximum size', large, 'application/json'],
+    ])('%s has no body', async (_, sent, type) => {
+      respond(sent, type)
+      const response = await gateway.send(request('tools/list'))
+      expect([response.status, await response.text()]).toEqual([status, ''])
+    })
+
+    test('an error of the server passes, and the text of another request does', async () => {
+      const error = { jsonrpc: '2.0', id: 1, error: { code: -32601, message: 'no tools' } }
+      respond(JSON.stringify(error), 'application/json')
+      expect(await (await gateway.send(request('tools/list'))).json()).toEqual(error)
+      respond('no session', 'text/plain')
+      expect(await (await gateway.send(call('list_shelves'))).text()).toBe('no session')
+    })
+  })
+
   test('an error of the server passes', async () => {
     const error = { jsonrpc: '2.0', id: 1, error: { code: -32601, message: 'no tools' } }
     answer(JSON.stringify(error))
