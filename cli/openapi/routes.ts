@@ -12,7 +12,7 @@ import { pascal } from './names.ts'
 import type { Notes } from './notes.ts'
 import { parameterCodes, parametersOf } from './parameters.ts'
 import type { Definitions } from './schema/definitions.ts'
-import { basePathOf } from './servers.ts'
+import { basePathOf, noteHosts } from './servers.ts'
 import { comparePatterns, type PathPattern, patternOf, withoutNames } from './template.ts'
 
 export interface RouteOptions extends BodyOptions {
@@ -95,7 +95,6 @@ export function routesOf(
       )
       continue
     }
-    if (options.prefix !== undefined) coverage.useAll(at(pathItem, 'servers'))
     const pattern = patternOf(template)
     for (const { name, operation } of operationsOf(document, pathItem)) {
       const place = `${name.toUpperCase()} ${template}`
@@ -124,6 +123,7 @@ export function routesOf(
         continue
       }
       coverage.use(operation)
+      noteHosts(document, notes, [operation, pathItem], options.prefix !== undefined)
       const server = options.prefix ?? basePathOf(document, notes, operation, pathItem, root)
       const prefixed = patternOf(server + template)
       if (typeof prefixed === 'string') {

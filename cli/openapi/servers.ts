@@ -51,6 +51,38 @@ export function basePathOf(
   return base ?? ''
 }
 
+/**
+ * Notes servers of an operation or its path whose host is none of the document's: routes do not name it. With
+ * `isReplaced`, `--prefix` replaces the paths of the servers.
+ */
+export function noteHosts(
+  { coverage, root }: Document,
+  notes: Notes,
+  owners: readonly Located[],
+  isReplaced: boolean,
+): void {
+  const lists = owners.map((owner) => at(owner, 'servers'))
+  if (isReplaced) for (const servers of lists) coverage.useAll(servers)
+  const own = lists.find(({ value }) => Array.isArray(value))
+  if (own === undefined) return
+  const known = hostsIn(at(root, 'servers'))
+  const hosts = hostsIn(own)
+  const [host] = hosts
+  if (host === undefined || hosts.some((name) => known.includes(name))) return
+  notes.unmapped(
+    `#${own.pointer}`,
+    `the host ${host} is not imported: requests go to the origin of the gateway; set \`origin\` of the route, or remove the route`,
+  )
+}
+
+/** Returns the hosts and ports of the servers with absolute URLs. */
+const hostsIn = ({ value }: Located): readonly string[] =>
+  (Array.isArray(value) ? value : []).flatMap((server: unknown) => {
+    const url = isObject(server) && typeof server.url === 'string' ? server.url : ''
+    const [authority] = AUTHORITY.exec(url) ?? []
+    return authority === undefined ? [] : [authority.replace(/^.*?:\/\//, '').toLowerCase()]
+  })
+
 function serverPath({ value }: Located): string | undefined {
   if (!isObject(value) || typeof value.url !== 'string') return undefined
   return pathOf(value.url, value.variables)

@@ -80,6 +80,34 @@ describe('paths', () => {
     expect((await gatewayOf(document)).routes[0]?.path).toBe('/v2/a')
     expect((await gatewayOf(document, { prefix: '/x' })).routes[0]?.path).toBe('/x/a')
   })
+
+  test('a server of an operation or a path has its path, and its other host is reported', async () => {
+    const on = (...urls: readonly string[]) => ({ servers: urls.map((url) => ({ url })) })
+    const document = {
+      ...documentOf('/', {}, on('https://api.test/v1', 'https://staging.test/v1')),
+      paths: {
+        '/a': { get: on('https://Files.test/v2') },
+        '/b': { ...on('https://other.test:8443/v1'), get: {} },
+        '/c': { ...on('https://other.test/v1'), get: on('https://STAGING.test/v3') },
+        '/d': { get: on('/v4') },
+        '/e': { get: on('https://api.test/v1', 'https://files.test/v1') },
+      },
+    }
+    const expected = [
+      '#/paths/~1a/get/servers: the host files.test',
+      '#/paths/~1b/servers: the host other.test:8443',
+    ]
+    for (const [options, prefixes] of [
+      [{}, ['/v1/b', '/v1/e', '/v2/a', '/v3/c', '/v4/d']],
+      [{ prefix: '' }, ['/a', '/b', '/c', '/d', '/e']],
+    ] as const) {
+      const { routes, notes } = await gatewayOf(document, options)
+      expect(routes.map(({ path }) => path)).toEqual(prefixes)
+      expect(messagesOf(notes, 'unmapped').map((note) => note.split(' is not')[0])).toEqual(
+        expected,
+      )
+    }
+  })
 })
 
 describe('query, headers and path', () => {
