@@ -38,8 +38,15 @@ const OF_THE_BYTES = [
 
 /** Replaces the body of the response, and removes the fields that describe the bytes of the old body. */
 export function replaceBody(c: Context, body: string | ReadableStream<Uint8Array>): void {
-  const { status, headers: received } = c.res
+  replaceResponse(c, withBody(c.res, body))
+}
+
+/** Returns a response with another body, without the fields that describe the bytes of the old body. */
+export function withBody(
+  { status, headers: received }: Response,
+  body: string | ReadableStream<Uint8Array> | null,
+): Response {
   const headers = new Headers([...received])
   for (const name of OF_THE_BYTES) headers.delete(name)
-  replaceResponse(c, new Response(body, { status, headers }))
+  return new Response(body, { status, headers })
 }

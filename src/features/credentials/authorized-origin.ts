@@ -8,8 +8,8 @@ export interface Credential {
   readonly header: string | undefined
   /** Returns the request with the credential, in place of what the caller has sent there. Throws `Unavailable`. */
   apply(request: OriginRequest): Promise<OriginRequest>
-  /** Removes the credential from the header of a response. Default: the origin repeats none. */
-  clean?(response: Response): void
+  /** Returns the response without the credential. Default: the origin repeats none. */
+  clean?(response: Response): Response
   /**
    * The origin refuses the credential of this request. Returns whether another one may be accepted, because
    * the next `apply` fetches it. Default: false.
@@ -57,8 +57,8 @@ export function authorizedOrigin({
         const timeoutMs = Math.max(endMs - now(), 1)
         const response = await origin.send({ ...authorized, timeoutMs })
         if (response.status !== UNAUTHORIZED || concernsCaller) {
-          if (response.status !== 101) credential.clean?.(response)
-          return response
+          if (response.status === 101) return response
+          return credential.clean?.(response) ?? response
         }
         response.body?.cancel().catch(() => {})
         const mayDiffer = credential.refused?.(authorized) === true

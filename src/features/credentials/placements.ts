@@ -1,4 +1,5 @@
 /** The place of a fixed secret in a request. */
+import { withBody } from '../../http/replaced-response.ts'
 import { targetBelow } from '../../origin/origin.ts'
 import type { Credential } from './authorized-origin.ts'
 
@@ -14,7 +15,8 @@ export const createHeaderCredential = (name: string, value: string): Credential 
 /**
  * Creates the credential that is a parameter of the query. Parameters of the caller that a server could read as
  * this one do not reach the origin. The origin may repeat the query in a redirect or in a cookie, as it was sent,
- * decoded or encoded again, so the value is removed from the header fields of responses.
+ * decoded or encoded again, so the value is removed from the header fields of responses. A redirect has no body:
+ * servers write the URL into it.
  */
 export function createQueryCredential(name: string, value: string): Credential {
   const own = new URLSearchParams([[name, value]]).toString()
@@ -26,7 +28,8 @@ export function createQueryCredential(name: string, value: string): Credential {
       ...request,
       target: withParameter(targetBelow(request), name, own),
     }),
-    clean({ headers }) {
+    clean(response) {
+      const { headers, status, body } = response
       const cookies = headers.getSetCookie()
       for (const [field, text] of [...headers]) {
         if (field === 'set-cookie' || OF_BODY.test(field)) continue
@@ -42,6 +45,10 @@ export function createQueryCredential(name: string, value: string): Credential {
         const clean = text?.replace(sent, '$1')
         if (clean !== undefined && clean !== text) headers.set(field, clean)
       }
+      const isRedirect = headers.has('location') && status >= 300 && status < 400
+      if (!isRedirect || body === null) return response
+      body.cancel().catch(() => {})
+      return withBody(response, null)
     },
   }
 }

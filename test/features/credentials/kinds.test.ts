@@ -70,6 +70,7 @@ describe.each(RUNTIMES)('on %s', (runtime) => {
     const response = await world.send('/query/moved?page=2')
     expect(response.status).toBe(302)
     expect(response.headers.get('location')).toMatch(/\/query\/there\?page=2&api_key=$/)
+    expect([await response.text(), response.headers.get('etag')]).toEqual(['', null])
   })
 
   test('no header field of a response shows the value, in whatever form the origin repeats it', async () => {

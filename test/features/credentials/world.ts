@@ -66,7 +66,9 @@ export async function startWorld({ runtime, secret = SECRET }: WorldOptions = {}
         })
         .end()
     } else if (request.url?.includes('/moved'))
-      response.writeHead(302, { Location: request.url.replace('/moved', '/there') }).end()
+      response
+        .writeHead(302, { Location: request.url.replace('/moved', '/there'), ETag: '"1"' })
+        .end(`<a href="${request.url.replace('/moved', '/there')}">Moved</a>`)
     else if (request.url === '/mcp')
       response
         .writeHead(200, { 'Content-Type': 'application/json' })
