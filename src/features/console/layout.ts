@@ -126,7 +126,11 @@ export function pathTo(
   return values.size === 0 ? CONSOLE_PATH + path : `${CONSOLE_PATH}${path}?${values}`
 }
 
-/** Renders a table, which scrolls in its own box on a narrow screen. */
+/** Tables with more columns need a wider box: in a narrower one, each row is a block, with the names of its columns. */
+const sizeOf = (columns: number): string =>
+  columns > 5 ? 'wide' : columns > 3 ? 'medium' : columns > 2 ? 'small' : 'least'
+
+/** Renders a table. In a narrow box, each row is a block. */
 export const table = (
   label: string,
   columns: readonly string[],
@@ -135,10 +139,13 @@ export const table = (
 ): Markup =>
   rows.length === 0
     ? html`<p class="empty">${empty}</p>`
-    : html`<div class="scroll" role="region" aria-label="${label}" tabindex="0"><table>
+    : html`<div class="scroll" role="region" aria-label="${label}" tabindex="0"><table class="${sizeOf(columns.length)}">
 <thead><tr>${columns.map((column) => html`<th scope="col">${column}</th>`)}</tr></thead>
-<tbody>${rows.map((cells) => html`<tr>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`)}</tbody>
+<tbody>${rows.map((cells) => html`<tr>${cells.map((cell, at) => cellOf(columns[at], cell))}</tr>`)}</tbody>
 </table></div>`
+
+const cellOf = (column: string | undefined, cell: Markup | string | number): Markup =>
+  column ? html`<td data-column="${column}">${cell}</td>` : html`<td>${cell}</td>`
 
 /** Renders a time for people: UTC, without the day if that is clear from the column. */
 export const when = (time: string): Markup =>

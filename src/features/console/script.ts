@@ -22,12 +22,15 @@ function show({ data }) {
   const rows = body()
   if (!rows) return location.reload()
   const row = document.createElement('tr')
+  const names = document.querySelectorAll('#events th')
   cells.forEach(([text, href], at) => {
     const inner = document.createElement(href ? 'a' : 'span')
     if (href) inner.href = href
     if (at === 1) inner.className = 'tag ' + decision
     inner.textContent = text
-    row.appendChild(document.createElement('td')).append(inner)
+    const cell = row.appendChild(document.createElement('td'))
+    cell.dataset.column = names[at].textContent
+    cell.append(inner)
   })
   rows.prepend(row)
   while (rows.children.length > 200) rows.lastElementChild.remove()

@@ -1,5 +1,14 @@
 /** The style of the console. */
 
+/** In a narrow box, each row of such a table is a block: the name of each column is above its value. */
+const blocks = (tables: string): string => `
+  ${tables} { display: block; } ${tables} tbody { display: block; }
+  ${tables} thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  ${tables} tr { display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; padding: 0.5rem 0; border-bottom: 1px solid var(--line); }
+  ${tables} td { display: block; position: static; min-width: 0; max-width: 100%; padding: 0; border: 0; }
+  ${tables} td:not([data-column]) { flex: 1 0 100%; } ${tables} td:empty { display: none; }
+  ${tables} td[data-column]::before { content: attr(data-column); display: block; color: var(--soft); font-size: 0.8125rem; }`
+
 export const STYLE = `
 :root { color-scheme: light dark; --bg: #f7f8fa; --card: #fff; --text: #16202c; --soft: #51606f; --line: #d5dbe2;
   --accent: #0b57c2; --allow: #2f7d5b; --deny: #b3541e; --error: #b3261e; --on: #fff; }
@@ -25,7 +34,7 @@ main { max-width: 84rem; margin: 0 auto; padding: 1rem 1.25rem 4rem; outline: no
 h1 { font-size: 1.6rem; margin: 0.5rem 0 1rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.1rem; margin: 0 0 0.75rem; }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 1rem 1.25rem;
-  margin: 0 0 1rem; min-width: 0; }
+  margin: 0 0 1rem; min-width: 0; container-type: inline-size; }
 .grid { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr)); }
 .grid > .card { margin: 0; }
 .grid { margin: 0 0 1rem; }
@@ -68,7 +77,10 @@ svg .slot { fill: transparent; } svg a:hover .slot, svg a:focus .slot { fill: va
 .mark { font-weight: 700; }
 @media (max-width: 40rem) { header { padding: 0.25rem 0.75rem; } nav { order: 1; } nav a { padding: 0.25rem 0.5rem; }
   main { padding: 0.5rem 0.75rem 3rem; } .card { padding: 0.75rem; } .grid, .card { margin-bottom: 0.75rem; }
-  th:first-child, td:first-child { position: static; } td:nth-child(n+4) { min-width: 11rem; }
+  th:first-child, td:first-child { position: static; }
   form.filter { grid-template-columns: repeat(auto-fill, minmax(8rem, 1fr)); }
   dl.facts { grid-template-columns: fit-content(45%) 1fr; } }
+@container (max-width: 26rem) {${blocks('.small')} }
+@container (max-width: 46rem) {${blocks('.medium')} }
+@container (max-width: 58rem) {${blocks('.wide')} }
 `

@@ -24,6 +24,13 @@ import {
 import { pathsOf } from './pages.ts'
 import { startConsoleServer } from './server.ts'
 
+const WIDTHS = [390, 768, 1280]
+/** Boxes that scroll to the side, and controls whose text is cut. */
+const CUT = `[...document.querySelectorAll('.scroll, button, summary, select, a, h1, h2')]
+  .filter((one) => one.scrollWidth > one.clientWidth && getComputedStyle(one).display !== 'inline')
+  .map((one) => one.outerHTML.slice(0, 200))`
+const OVERFLOW = 'document.documentElement.scrollWidth - innerWidth'
+
 /** The pages in the documentation, by the name of their picture. */
 const PICTURED: Readonly<Record<string, string>> = {
   '/-/console?last=24h': 'overview',
@@ -47,27 +54,12 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the console on %s', (run
   let cookie: readonly [string, string]
   let key: { readonly id: string; readonly secret: string }
 
-  async function act(form: Record<string, string>): Promise<string> {
-    const response = await fetch(`${server.url}/-/console/actions`, {
-      method: 'POST',
-      redirect: 'manual',
-      headers: {
-        Cookie: cookie.join('='),
-        Origin: server.url,
-        'Content-Type': 'application/x-www-form-urlencoded',
-        Accept: 'text/html',
-      },
-      body: new URLSearchParams({ reason: 'a test', back: '/-/console', ...form }).toString(),
-    })
-    return response.text()
-  }
-
   beforeAll(async () => {
     server = await startConsoleServer(runtime)
     const session = await server.cookieOf({ roles: ['operator'], name: 'Olga Example' })
     const [name = '', value = ''] = session.split('=')
     cookie = [name, value]
-    const text = await act({
+    const text = await server.act(session, {
       action: 'createApiKey',
       name: 'nightly report',
       subject: 'reporter',
@@ -76,6 +68,7 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the console on %s', (run
       id: /api-keys\/([0-9a-f-]{36})/.exec(text)?.[1] ?? '',
       secret: /value="(pk_[0-9A-Za-z]{49})"/.exec(text)?.[1] ?? '',
     }
+    await server.fill(session)
     browser = await chromium.openBrowser()
   })
   afterAll(async () => {
@@ -84,7 +77,7 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the console on %s', (run
   })
 
   test('has no fault', async () => {
-    const paths = pathsOf({ request: '01a1f920-fe19-76f3-a8bb-11453859641c', key: key.id })
+    const paths = pathsOf({ request: server.refused, key: key.id })
     const pages = paths.filter((path) => !/\/(?:tail|stream|script\.js|export)$/.test(path))
     expect(pages.length).toBeGreaterThanOrEqual(12)
     const window = await openWindow(browser, server.url, VIEWS[0], [cookie])
@@ -95,6 +88,12 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the console on %s', (run
         usualOrLong<readonly View[]>(VIEWS.slice(0, 1), VIEWS),
       )
       expect(found, path).toEqual(found.map(({ view }) => ({ view, title, ...NO_FAULT })))
+      for (const width of runtime === 'Node' ? WIDTHS : []) {
+        await window.show(['', width, 800, 'light'])
+        const cut = await window.page.evaluate<readonly string[]>(CUT)
+        const overflow = await window.page.evaluate(OVERFLOW)
+        expect({ path, width, cut, overflow }).toEqual({ path, width, cut: [], overflow: 0 })
+      }
     }
     await window.close()
   })

@@ -15,7 +15,7 @@ export const pathsOf = ({ request, key }: Examples): readonly string[] => {
   const values: Readonly<Record<string, string>> = {
     '/decisions/:id': `/decisions/${request}`,
     '/api-keys/:id': `/api-keys/${key}`,
-    '/callers': '/callers?kind=subject&value=alice',
+    '/callers': '/callers?kind=subject&value=bob',
   }
   return PAGES.filter(({ method }) => method !== 'POST').map(({ path }) => {
     const filled = values[path] ?? path

@@ -41,6 +41,24 @@ function eventsOfADay() {
   })
 }
 
+const REASON = 'the laptop was stolen on the way to the office in Hamburg'
+const [OF_BOB, OF_GLOBEX] = [
+  { kind: 'subject', value: 'bob', reason: REASON },
+  { kind: 'tenant', value: 'globex' },
+]
+/** The forms of actions that leave a record on each page. */
+const RECORDS: readonly Record<string, string>[] = [
+  { action: 'createRevocation', ...OF_BOB },
+  { action: 'createRevocation', ...OF_GLOBEX },
+  { action: 'createBan', seconds: '3600', ...OF_BOB },
+  { action: 'createBan', seconds: '3600', kind: 'address', value: '2001:db8:85a3:8d3::1' },
+  { action: 'createLimitOverride', limit: 'standard', value: 'bob', requests: '200' },
+  { action: 'assignPlan', by: 'tenant', value: 'globex', plan: 'pro' },
+  ...['user:alice', 'user:bob'].map((subject) => ({
+    ...{ action: 'writeRelation', object: 'folder:1', relation: 'viewer', subject },
+  })),
+]
+
 /** Starts the server over an audit database in a file, or in D1 as a Worker has it. */
 export async function startConsoleServer(runtime: (typeof RUNTIMES)[number]) {
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-console-'))
@@ -63,11 +81,38 @@ export async function startConsoleServer(runtime: (typeof RUNTIMES)[number]) {
     file === undefined
       ? d1ConsumerDatabase(createD1Client(new URL(DATABASE_PATH, gateway.url)))
       : consumerDatabase(file)
+  const events = eventsOfADay()
   await withSchema(db, MIGRATIONS, () =>
-    insertAuditEvents(db, eventsOfADay(), { seal: createCheckpointSealer([]), nowMs: Date.now() }),
+    insertAuditEvents(db, events, { seal: createCheckpointSealer([]), nowMs: Date.now() }),
   )
+
+  /** Sends the form of an action, with the cookie of a session. Returns the page that it shows. */
+  async function act(session: string, form: Record<string, string>): Promise<string> {
+    const response = await fetch(`${gateway.url}/-/console/actions`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: {
+        Cookie: session,
+        Origin: gateway.url,
+        'Content-Type': 'application/x-www-form-urlencoded',
+        Accept: 'text/html',
+      },
+      body: new URLSearchParams({ reason: 'a test', back: '/-/console', ...form }).toString(),
+    })
+    const text = await response.text()
+    if (response.status >= 400) throw new Error(`${form.action}: ${response.status} ${text}`)
+    return text
+  }
+
   return {
     ...gateway,
+    act,
+    /** The id of a refused request. */
+    refused: events.find(({ decision }) => decision === 'deny')?.requestId ?? '',
+    /** Gives each list of the console a record. */
+    async fill(session: string) {
+      for (const form of RECORDS) await act(session, form)
+    },
     cookieOf: (person: Person) => openSession(gateway.redis, gateway.publicUrl, person),
     async close() {
       await gateway.close()

@@ -35,21 +35,21 @@ test('a tenant gets a limit of its own, and loses it', async () => {
   const limit = { limit: 'tenants', value: 'acme', requests: '200' }
   expect((await act('createLimitOverride', limit)).status).toBe(303)
   const text = await show('/limits')
-  expect(text).toContain('<td>200</td>')
+  expect(text).toContain('>200</td>')
   expect(text).toContain('Olga Example (olga)')
   const id = idIn(text, 'deleteLimitOverride')
   expect((await act('deleteLimitOverride', { id })).status).toBe(303)
-  expect(await show('/limits')).not.toContain('<td>200</td>')
+  expect(await show('/limits')).not.toContain('>200</td>')
 })
 
 test('a ban is listed with its reason and the name of the person, and lifted', async () => {
   const ban = { kind: 'subject', value: 'mallory', seconds: '600' }
   expect((await act('createBan', ban)).status).toBe(303)
   const text = await show('/limits')
-  expect(text).toContain('<td>mallory</td>')
+  expect(text).toContain('>mallory</td>')
   expect(text).toContain('for the test')
   expect((await act('deleteBan', { id: idIn(text, 'deleteBan') })).status).toBe(303)
-  expect(await show('/limits')).not.toContain('<td>mallory</td>')
+  expect(await show('/limits')).not.toContain('>mallory</td>')
   expect(gateway.events.at(-2)).toMatchObject({
     change: { action: 'ban.delete' },
     fields: { operator: 'Olga Example', reason: 'for the test' },
@@ -76,12 +76,12 @@ test('relations are written, checked, expanded, and searched for everybody who h
   )
   expect(await query('/relations/expand', question)).toContain('except')
   const who = await query('/relations/who', question)
-  expect(who).toContain('<td>user:alice</td>')
-  expect(who).toContain('<td>user:bob</td>')
-  expect(who).not.toContain('<td>user:mallory</td>')
+  expect(who).toContain('>user:alice</td>')
+  expect(who).toContain('>user:bob</td>')
+  expect(who).not.toContain('>user:mallory</td>')
   const [object, relation, subject] = tuples[4]
   expect((await act('deleteRelation', { object, relation, subject })).status).toBe(303)
-  expect(await query('/relations/who', question)).not.toContain('<td>user:bob</td>')
+  expect(await query('/relations/who', question)).not.toContain('>user:bob</td>')
 })
 
 test('an operator of a tenant sees only relations of the tenant', async () => {
@@ -92,7 +92,7 @@ test('an operator of a tenant sees only relations of the tenant', async () => {
   const refused = await gateway.visit(tina, '/-/console/relations?tenant=globex')
   expect(refused.status).toBe(403)
   const form = { object: 'folder:9', relation: 'viewer', tenant: 'globex' }
-  expect(await query('/relations/who', form, tina)).not.toContain('<td>user:gina</td>')
+  expect(await query('/relations/who', form, tina)).not.toContain('>user:gina</td>')
 })
 
 test('a changed tool is shown, approved, and withdrawn again', async () => {
@@ -128,8 +128,10 @@ test('an operator of a tenant neither sees nor approves tools', async () => {
 test('the keys of the gateway and the issuers have their state', async () => {
   const text = await show('/keys')
   expect(text).toContain('active')
-  const rows = text.match(/<tr><td>https:.*?<\/tr>/gs) ?? []
-  const cells = rows.map((row) => [...row.matchAll(/<td>(.*?)<\/td>/gs)].map(([, cell]) => cell))
+  const rows = text.match(/<tr><td[^>]*>https:.*?<\/tr>/gs) ?? []
+  const cells = rows.map((row) =>
+    [...row.matchAll(/<td[^>]*>(.*?)<\/td>/gs)].map(([, cell]) => cell),
+  )
   expect(cells).toEqual([
     [ISSUER, '', '', 'configured'],
     ['https://github.com', '', '', 'no keys'],
