@@ -108,20 +108,25 @@ export function createDecisions({
   }
 }
 
+/** Servers read another method or path from these. The shipped files remove them in this spelling. */
+const OTHER_REQUEST = /^x-(?:original-|rewrite-|http-method|method-override)/
+
 /**
- * Reports whether a header of the client, such as `X_Auth_Roles`, is another spelling of one about the caller.
- * The proxy passes it on, and servers on CGI read it as that one.
+ * Reports whether a header of the client, such as `X_Auth_Roles`, is another spelling of one about the caller,
+ * or of one with another method or path. The proxy passes it on, and servers on CGI read it as that one.
  */
 function hasAlias(headers: Headers, names: readonly string[]): boolean {
   for (const name of headers.keys())
     if (/[^a-z0-9-]/.test(name)) {
       const plain = name.replace(/[^a-z0-9]/g, '-')
-      if (plain.startsWith('x-auth-') || names.includes(plain)) return true
+      if (plain.startsWith('x-auth-') || OTHER_REQUEST.test(plain) || names.includes(plain))
+        return true
     }
   return false
 }
 
-const ALIAS = 'A header resembles one that only the gateway may send.'
+const ALIAS =
+  'A header resembles one that only the gateway may send, or one with another method or path.'
 const ELSEWHERE = 'This listener has only the decision endpoint.'
 
 interface Allowed {

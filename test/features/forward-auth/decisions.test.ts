@@ -153,7 +153,7 @@ describe.each(Object.entries(PROXIES))(
       },
     )
 
-    test.each(['X_Auth_Roles', 'X.Auth.Roles', 'x_auth-subject', 'X-Auth_Tenant'])(
+    test.each(['X_Auth_Roles', 'X.Auth.Roles', 'x_auth-subject', 'X-Auth_Tenant', 'X_HTTP_Method'])(
       'with %s, which an API may read as a header of the gateway, is refused',
       async (header) => {
         const headers: [string, string][] = [...bearer(), [header, 'admin']]
