@@ -157,9 +157,10 @@ export const PROXIES: Readonly<Record<string, (described: Described) => Authoriz
       ['X-Forwarded-For', CLIENT],
       ['X-Forwarded-Host', host],
       ['X-Forwarded-Method', method],
+      ['X-Forwarded-Port', '443'],
       ['X-Forwarded-Proto', 'https'],
       ['X-Forwarded-Uri', target],
-      ['X-Forwarded-Server', 'traefik-1'],
+      ['Accept-Encoding', 'gzip'],
     ],
   }),
   caddy: ({ method = 'GET', target, headers = [], host = 'api.test' }) => ({

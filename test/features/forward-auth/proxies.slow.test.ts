@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { SESSION_COOKIE } from '../../../src/features/sign-in/session.ts'
 import { startHttpServer, type TestServer } from '../../harness/http-server.ts'
 import { freePort, isInstalled, ROOT } from '../../harness/process.ts'
 import { type Listener, startListener } from './listener.ts'
@@ -44,8 +45,6 @@ const ADDRESSES = (listener: Addresses) =>
 interface Proxy {
   readonly program: string
   readonly command: (listener: Addresses, port: number) => readonly string[]
-  /** What the origin must not get, but gets as an empty value. */
-  readonly keepsEmpty?: boolean
 }
 
 const PROXIES: Readonly<Record<string, Proxy>> = {
@@ -78,7 +77,6 @@ const PROXIES: Readonly<Record<string, Proxy>> = {
       writeFileSync(file('Caddyfile'), `{\n\tadmin off\n}\n${site}`)
       return ['caddy', 'run', '--config', file('Caddyfile'), '--adapter', 'caddyfile']
     },
-    keepsEmpty: true,
   },
   haproxy: {
     program: 'haproxy',
@@ -91,6 +89,21 @@ const PROXIES: Readonly<Record<string, Proxy>> = {
       ])
       writeFileSync(file('haproxy.cfg'), configuration)
       return ['haproxy', '-db', '-f', file('haproxy.cfg')]
+    },
+  },
+  traefik: {
+    program: 'traefik',
+    command(listener, port) {
+      writeFileSync(
+        file('traefik-dynamic.yml'),
+        adapted(shipped('traefik-dynamic.yml'), ADDRESSES(listener)),
+      )
+      const options = [
+        `--entryPoints.web.address=127.0.0.1:${port}`,
+        `--providers.file.filename=${file('traefik-dynamic.yml')}`,
+        '--global.checkNewVersion=false',
+      ]
+      return ['traefik', ...options]
     },
   },
   envoy: {
@@ -108,7 +121,6 @@ const PROXIES: Readonly<Record<string, Proxy>> = {
       const options = ['--concurrency', '1', '--log-level', 'error', '--disable-hot-restart']
       return ['envoy', '-c', file('envoy.yaml'), ...options]
     },
-    keepsEmpty: true,
   },
 }
 
@@ -120,7 +132,7 @@ async function startProxy(proxy: Proxy, addresses: Addresses) {
   const [program = '', ...parameters] = proxy.command(addresses, port)
   const env = { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
   const running = spawn(program, parameters, { stdio: ['ignore', 'ignore', 'inherit'], env })
-  await listens(port, running)
+  await forwards(port, running)
   return {
     port,
     async stop() {
@@ -132,19 +144,27 @@ async function startProxy(proxy: Proxy, addresses: Addresses) {
   }
 }
 
-async function listens(port: number, process: ChildProcess): Promise<void> {
+/** Waits for a path of the gateway itself: Traefik listens before it has its routers. */
+async function forwards(port: number, process: ChildProcess): Promise<void> {
   const until = Date.now() + STARTS_WITHIN_MS
   while (Date.now() < until) {
     if (process.exitCode !== null) throw new Error(`the proxy ended with ${process.exitCode}`)
-    const socket = connect(port, TRUSTED)
-    const isOpen = await new Promise((resolve) => {
-      socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
+    const options = {
+      host: TRUSTED,
+      port,
+      path: '/-/healthz',
+      headers: { Host: HOST },
+      agent: false,
+    }
+    const status = await new Promise((resolve) => {
+      send(options, (response) => resolve(response.resume().statusCode))
+        .once('error', resolve)
+        .end()
     })
-    socket.destroy()
-    if (isOpen) return
+    if (status === 200) return
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
-  throw new Error('the proxy does not listen')
+  throw new Error('the proxy does not forward')
 }
 
 describe.each(Object.entries(PROXIES))('%s with the shipped file', (_, proxy) => {
@@ -236,6 +256,44 @@ describe.each(Object.entries(PROXIES))('%s with the shipped file', (_, proxy) =>
       expect(listener.reached.length).toBe(before)
     })
 
+    test('a page without a session leads to the sign-in at the host of the client', async () => {
+      const before = listener.reached.length
+      const { status, headers } = await fetchThrough('/pages/one?a=1', {
+        Accept: 'text/html',
+        'Sec-Fetch-Mode': 'navigate',
+        'Sec-Fetch-Dest': 'document',
+      })
+      expect(status).toBe(302)
+      const { host, pathname, searchParams } = new URL(headers.location ?? '', `http://${HOST}`)
+      // nginx adds the port of the test, which it listens on.
+      expect(host.replace(`:${port}`, '')).toBe(HOST)
+      expect([pathname, searchParams.get('return_to')]).toEqual([
+        '/oauth/sign-in',
+        '/pages/one?a=1',
+      ])
+      expect(listener.reached.length).toBe(before)
+    })
+
+    test.each([
+      '//admin/users',
+      '/\\admin/users',
+      '/public/../admin/users',
+      '/public/%2e%2e/admin/users',
+      '/public/..;/admin/users',
+      '/public/%252e%252e/admin/users',
+      '/admin%2fusers',
+      '/%61dmin/users',
+      '/admin/users;/x',
+      '/admin/users%00',
+      '/oauth/../admin/users',
+      '/-/%2e%2e/admin/users',
+    ])('%s reaches no origin without a token', async (path) => {
+      const before = listener.reached.length
+      const { status } = await fetchThrough(path)
+      expect(status).toBeGreaterThanOrEqual(400)
+      expect(listener.reached.length).toBe(before)
+    })
+
     test.each([
       ['X-Original-URL', 'http://api.example.com/public/ping'],
       ['X-Original-Method', 'GET'],
@@ -294,6 +352,8 @@ describe.each(Object.entries(PROXIES))('%s with the shipped file', (_, proxy) =>
       'X_Auth_Roles',
       'X.Auth.Roles',
       'X-HTTP-Method-Override',
+      'X_HTTP_Method_Override',
+      'X.Original.URL',
       'X-Original-URL',
       'X-Rewrite-URL',
       'Cookie',
@@ -350,13 +410,15 @@ describe.each(Object.entries(PROXIES))('%s with the shipped file', (_, proxy) =>
 /** For the key of RFC 6455 section 1.3. */
 const ACCEPTED = 'Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo='
 
+const RENEWED = `${SESSION_COOKIE}=renewed; Path=/; HttpOnly; Secure`
+
 /** A server in the place of the gateway, which allows everything and renews a session. */
 function allowing(response: ServerResponse): void {
   response.writeHead(200, {
     'X-Portcullis-Status': '200',
     'X-Auth-Subject': 'alice',
     'X-Auth-Tenant': '',
-    'Set-Cookie': 'session=renewed; Path=/; Secure; HttpOnly',
+    'Set-Cookie': RENEWED,
   })
   response.end()
 }
@@ -403,10 +465,7 @@ describe.each(Object.entries(PROXIES))('%s with the shipped file', (_, proxy) =>
       })
       const [response] = (await once(request.end(), 'response')) as [IncomingMessage]
       response.resume()
-      expect(response.headers['set-cookie']?.sort()).toEqual([
-        'session=renewed; Path=/; Secure; HttpOnly',
-        'theme=dark',
-      ])
+      expect(response.headers['set-cookie']?.sort()).toEqual([RENEWED, 'theme=dark'])
     })
 
     test('a WebSocket, with the verified identity', async () => {
