@@ -175,7 +175,16 @@ type Lookup<Entry> = (name: string) => Entry | undefined
 function entriesOf<Entry>(table: Readonly<Record<string, true | Entry>> = {}): Lookup<Entry> {
   // A Map, so that a name such as `constructor` does not find a property of `Object`.
   const known = new Map(Object.entries(table).map(([name, entry]) => [name, whole(entry)]))
-  return (name) => known.get(name) ?? known.get(OTHERS)
+  const others = known.get(OTHERS)
+  if (others === undefined) return (name) => known.get(name)
+  const folded = new Set([...known.keys()].map(foldedName))
+  return (name) => known.get(name) ?? (folded.has(foldedName(name)) ? undefined : others)
+}
+
+/** Returns a text that is equal for names that some servers read as equal: its letters and digits in one case. */
+function foldedName(name: string): string {
+  const plain = name.normalize('NFKD').replace(/[^\p{L}\p{N}]/gu, '')
+  return plain === '' ? name : plain.toUpperCase().toLowerCase()
 }
 
 const whole = <Entry>(entry: true | Entry): Entry => (entry === true ? ({} as Entry) : entry)

@@ -56,6 +56,42 @@ test('a number that an argument’s schema or relation reads must be exact [S63]
   }
 })
 
+test('another spelling of a listed tool or prompt is not covered by `*`, in calls and in lists [S80]', async () => {
+  const hidden = [
+    'Remove_Book',
+    'remove-book',
+    'remove.book',
+    'removeBook',
+    ' remove_book',
+    'remove_book\u200b',
+    'ｒemove_book',
+    'rem\u00f3ve_book',
+  ]
+  const open = ['remove_books', 'move_book', 'bücher', '本', '+', '-', 'constructor']
+  const any = { arguments: 'any' } as const
+  const folding = await startMcpGateway({
+    tools: { '*': any, remove_book: { ...any, permission: 'books:delete' }, '-': any },
+    prompts: { '*': true, remove_book: { permission: 'books:delete' } },
+  })
+  try {
+    for (const name of hidden) {
+      expect(await codeOf(await folding.send(call(name)))).toEqual([403, 'insufficient_permission'])
+      const prompt = request('prompts/get', { name })
+      expect(await codeOf(await folding.send(prompt))).toEqual([403, 'insufficient_permission'])
+    }
+    expect(folding.received).toEqual([])
+    for (const name of open) expect((await folding.send(call(name))).status, name).toBe(202)
+    const tools = [...hidden, ...open].map((name) => ({ name }))
+    folding.answerWith(({ id }) => ({ jsonrpc: '2.0', id, result: { tools } }))
+    const listed = (await (await folding.send(request('tools/list'))).json()) as {
+      result: { tools: { name: string }[] }
+    }
+    expect(listed.result.tools.map(({ name }) => name)).toEqual(open)
+  } finally {
+    await folding.close()
+  }
+})
+
 test('arguments and metadata that are null are absent', async () => {
   const nulls = { arguments: null, _meta: null }
   const statusOf = async (name: string) =>
