@@ -64,7 +64,7 @@ export function createIdTokenVerifier({
 
   async function check(claims: Payload, by = rules): Promise<Principal> {
     const principal = await principalFrom(claims, by, { nowMs: now(), isOwn: false })
-    if ((principal.audiences?.length ?? 0) > 1 && readOwnMember(claims, 'azp') !== client)
+    if (new Set(principal.audiences).size > 1 && readOwnMember(claims, 'azp') !== client)
       throw signInRefused('id_token_azp')
     return principal
   }

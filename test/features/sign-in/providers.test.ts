@@ -174,6 +174,14 @@ describe('an ID token', () => {
     expect((await complete()).providerSubject).toBe('alice')
   })
 
+  test.each([{ aud: ['gateway', 'gateway'] }, { aud: ['other', 'gateway'], azp: 'gateway' }])(
+    'for this client is accepted: %j',
+    async (claims) => {
+      answer.claims = claims
+      expect((await complete()).providerSubject).toBe('alice')
+    },
+  )
+
   test.each<[string, Record<string, unknown>]>([
     ['from the future', { iat: nowSeconds + 100, exp: nowSeconds + 160 }],
     ['that has expired', { iat: nowSeconds - 100, exp: nowSeconds - 30 }],
