@@ -1,10 +1,10 @@
 /** The gateway and the client credentials that a command uses. */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseEnv } from 'node:util'
 import { usage } from './failure.ts'
 import { loginFor } from './login/store.ts'
 import { projectAround } from './project.ts'
+import { readVariables } from './text-file.ts'
 
 const DEFAULT_PORT = 8787
 export const DEFAULT_URL = `http://127.0.0.1:${DEFAULT_PORT}`
@@ -96,5 +96,5 @@ export function devVarsAround(folder: string): NodeJS.Dict<string> {
   const root = projectAround(folder)
   if (root === undefined) return {}
   const file = join(root, '.dev.vars')
-  return existsSync(file) ? parseEnv(readFileSync(file, 'utf8')) : {}
+  return existsSync(file) ? readVariables(file) : {}
 }

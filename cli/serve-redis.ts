@@ -1,12 +1,12 @@
 /** Serves a Redis over REST for `portcullis redis`. Loaded only by that command. */
 import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseEnv } from 'node:util'
 import { startRedisRest } from '../dev/start/redis-rest.ts'
 import { createShutdown } from '../dev/start/shutdown.ts'
 import { Failure, REFUSED, usage } from './failure.ts'
 import { createOutput, printFailure } from './output.ts'
+import { readVariables } from './text-file.ts'
 
 /** Random bytes of a generated token. */
 const TOKEN_BYTES = 24
@@ -66,8 +66,6 @@ function tokenOf(env: NodeJS.ProcessEnv, folder: string): string {
 
 function tokenInFile(file: string): string | undefined {
   if (!existsSync(file)) return undefined
-  const { UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token } = parseEnv(
-    readFileSync(file, 'utf8'),
-  )
+  const { UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token } = readVariables(file)
   return url !== undefined && LOCAL_URL.test(url) ? token : undefined
 }

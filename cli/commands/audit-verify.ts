@@ -1,5 +1,4 @@
 /** `portcullis audit verify`: checks that the audit trail was not modified after it was written. */
-import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { publicKeysIn } from '../checkpoints.ts'
 import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
@@ -7,6 +6,7 @@ import { readExports } from '../exports.ts'
 import { REFUSED, usage } from '../failure.ts'
 import { createOutput } from '../output.ts'
 import { counted, line, type Style, table } from '../text.ts'
+import { readText } from '../text-file.ts'
 import { type ChainPage, type Verdict, verifyChain } from '../verify.ts'
 
 interface VerifyOptions extends CommonOptions {
@@ -35,7 +35,7 @@ export function addVerify(audit: Command): void {
       if (options.andGateway && options.file === undefined) {
         throw usage('--and-gateway requires --file')
       }
-      const keys = options.jwks === undefined ? undefined : await keysOf(options.jwks)
+      const keys = options.jwks === undefined ? undefined : keysOf(options.jwks)
       const verdict = await verdictOf(options, keys)
       const output = createOutput(options.json ?? false)
       output.result(verdict, textOf(verdict, output.style))
@@ -58,9 +58,9 @@ async function verdictOf(
   return verifyChain(files.reader(fetchPage), keys, { from: files.extent.from })
 }
 
-async function keysOf(file: string) {
+function keysOf(file: string) {
   try {
-    return publicKeysIn(await readFile(file, 'utf8'))
+    return publicKeysIn(readText(file))
   } catch {
     throw usage(`--jwks: ${file} does not contain a JWK Set`)
   }

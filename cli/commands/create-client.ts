@@ -1,10 +1,10 @@
 /** `portcullis clients create`: creates an OAuth client. */
-import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { repeated, seconds } from '../arguments.ts'
 import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
 import { usage } from '../failure.ts'
 import { GRANT_NAMES, grant } from '../grants.ts'
+import { readText } from '../text-file.ts'
 
 interface CreateOptions extends CommonOptions {
   readonly name: string
@@ -99,7 +99,7 @@ export function addCreateClient(clients: Command): void {
 function jsonIn(file: string): unknown {
   let value: { readonly keys?: readonly object[] }
   try {
-    value = JSON.parse(readFileSync(file, 'utf8')) as typeof value
+    value = JSON.parse(readText(file)) as typeof value
   } catch {
     throw usage(`--jwks: ${file} cannot be read as JSON`)
   }

@@ -1,7 +1,6 @@
 /** The values of an environment: from this process, from its file, and from the configuration. */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseEnv } from 'node:util'
 import { toDotPath } from 'zod/v4/core'
 import { Misconfigured } from '../../src/errors.ts'
 import { environmentSchema, parseConfig } from '../../src/features/environment.ts'
@@ -12,6 +11,7 @@ import {
   originChecksFor,
 } from '../../src/validators/environment.ts'
 import { Failure, USAGE, usage } from '../failure.ts'
+import { readVariables } from '../text-file.ts'
 import { type Environment, STATE_FOLDER } from './environment.ts'
 import { namesIn, tableOf } from './project.ts'
 
@@ -82,18 +82,18 @@ export function valuesInFile(
 ): NodeJS.Dict<string> {
   if (named !== undefined) return valuesIn(named)
   const file = valuesFile(folder, environment)
-  return existsSync(file) ? parseEnv(textIn(file)) : {}
+  return existsSync(file) ? variablesIn(file) : {}
 }
 
 /** Returns the values in the file of `--values`. Throws a usage failure if it cannot be read. */
 export function valuesIn(named: string): NodeJS.Dict<string> {
   if (!existsSync(named)) throw usage(`--values: ${named} does not exist`)
-  return parseEnv(textIn(named))
+  return variablesIn(named)
 }
 
-function textIn(file: string): string {
+function variablesIn(file: string): NodeJS.Dict<string> {
   try {
-    return readFileSync(file, 'utf8')
+    return readVariables(file)
   } catch {
     throw usage(`${file} cannot be read; it must be a file that you may read`)
   }

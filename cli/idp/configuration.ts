@@ -1,5 +1,4 @@
 /** Reads the entries of `ISSUERS` to compare with. */
-import { readFileSync } from 'node:fs'
 import { Misconfigured } from '../../src/errors.ts'
 import { type Mistake, mistakeAt } from '../../src/problems/mistake.ts'
 import { parseConfiguration } from '../../src/validators/configuration.ts'
@@ -11,6 +10,7 @@ import { jsonIn } from '../doctor/request.ts'
 import { usage } from '../failure.ts'
 import { issuersOfProject } from '../policy/issuers.ts'
 import { projectAround } from '../project.ts'
+import { readText } from '../text-file.ts'
 import type { Fields } from './check.ts'
 
 export interface IdpDoctorOptions {
@@ -75,7 +75,7 @@ export async function readEntries(options: IdpDoctorOptions): Promise<Entries> {
 function given(text: string): string {
   if (/^\s*[[{]/.test(text)) return text
   try {
-    return readFileSync(text, 'utf8')
+    return readText(text)
   } catch {
     throw usage('--issuers is neither JSON nor a file that can be read')
   }

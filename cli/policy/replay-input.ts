@@ -1,5 +1,5 @@
 /** Reads recorded audit events, and the roles of callers, for `portcullis policy replay`. */
-import { createReadStream, readFileSync } from 'node:fs'
+import { createReadStream } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import * as z from 'zod/mini'
 import { eventOfLine } from '../../src/audit/blocks/line.ts'
@@ -9,6 +9,7 @@ import { STREAM_ENDED } from '../../src/audit/reason.ts'
 import { Failure, usage } from '../failure.ts'
 import type { Gateway } from '../gateway.ts'
 import type { EventPage } from '../tail.ts'
+import { readText } from '../text-file.ts'
 import type { Grants, RecordedEvent } from './replay-decide.ts'
 
 export interface ReplayedEvent extends RecordedEvent {
@@ -64,7 +65,8 @@ const otherSchema = z.union([z.object({ checkpoint: other }), z.object({ block: 
 export function parseLine(line: string): ReplayLine {
   let value: unknown
   try {
-    value = JSON.parse(line)
+    // Removes a byte order mark, too.
+    value = JSON.parse(line.trim())
     const entry = entrySchema.safeParse(value).data?.entry
     if (entry !== undefined) value = eventOfLine(entry.text)
   } catch {
@@ -202,7 +204,7 @@ export function readCallers(file: string | undefined): FindGrants {
 function callersIn(file: string): z.infer<typeof callersSchema> {
   let text: string
   try {
-    text = readFileSync(file, 'utf8')
+    text = readText(file)
   } catch {
     throw usage(`--callers: ${file} cannot be read`)
   }

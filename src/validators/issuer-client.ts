@@ -9,13 +9,13 @@ import {
   readVariables,
 } from './environment.ts'
 import type { CalledIssuer } from './introspection.ts'
-import { nonEmpty, text, unique } from './schema-parts.ts'
+import { nonEmpty, text, trimmed, unique } from './schema-parts.ts'
 import { soundJwk } from './signing-jwk.ts'
 import { json } from './variables.ts'
 
 const client = {
   /** An issuer in `ISSUERS`. */
-  issuer: nonEmpty,
+  issuer: trimmed,
   id: text(512),
   /** Users sign in with it. `signIn()` checks it. */
   signIn: z.optional(z.unknown()),

@@ -10,7 +10,7 @@ import type { IssuerFields } from './issuer-input.ts'
 import { withPreset } from './issuer-preset.ts'
 import { ALGORITHMS, sortKeys } from './jwk.ts'
 import { nameMap, namePattern } from './name-pattern.ts'
-import { converted, nonEmpty, text, unique } from './schema-parts.ts'
+import { converted, nonEmpty, text, trimmed, unique } from './schema-parts.ts'
 import { algorithmsOf, publicJwk, type SigningJwk } from './signing-jwk.ts'
 import { tokenSources } from './token-source.ts'
 import { httpUrl, isPrivateLine, privateUrl } from './variables.ts'
@@ -55,9 +55,9 @@ export const issuer = z
   .strictObject({
     issuer: z
       .string({ error: ({ input }) => (input === undefined ? MISSING : undefined) })
-      .check(z.minLength(1), z.maxLength(2_048)),
+      .check(z.trim(), z.minLength(1), z.maxLength(2_048)),
     tenants: z.optional(list(tenant)),
-    audience: z.union([nonEmpty, z.array(nonEmpty).check(z.minLength(1))], {
+    audience: z.union([trimmed, z.array(trimmed).check(z.minLength(1))], {
       error: ({ input }) =>
         input === undefined ? MISSING : 'must be a name, or an array of names',
     }),

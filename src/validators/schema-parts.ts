@@ -10,6 +10,9 @@ export const wholeNumber = (min: number, max: number) =>
 
 export const nonEmpty = z.string().check(z.minLength(1))
 
+/** A name that is compared exactly, without white space around it. */
+export const trimmed = z.string().check(z.trim(), z.minLength(1))
+
 export const text = (maxChars: number) => nonEmpty.check(z.maxLength(maxChars))
 
 export const converted = <Schema extends z.core.$ZodType, Result>(

@@ -72,12 +72,12 @@ const MAX_JSON_DEPTH = 16
 const hint = (text: string): string =>
   /^'|^\[?\{\w/.test(text) ? ' with double quotes, and none around it' : ''
 
-/** JSON without duplicate member names. */
+/** JSON without duplicate member names. A byte order mark before it is white space. */
 export const json = z.pipe(
   z.string(),
   z.transform((text, context) => {
     try {
-      return parseStrictJson(text, { maxDepth: MAX_JSON_DEPTH })
+      return parseStrictJson(text.trim(), { maxDepth: MAX_JSON_DEPTH })
     } catch (error) {
       const twice = error instanceof JsonRefused && error.check === 'duplicate_name'
       const message = twice ? 'has a duplicate member name' : `must be valid JSON${hint(text)}`

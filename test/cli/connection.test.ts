@@ -25,8 +25,9 @@ describe('the connection of a command', () => {
     ] as const) {
       await mkdir(join(path, 'src'), { recursive: true })
       await writeFile(join(path, 'package.json'), JSON.stringify({ name }))
-      const lines = Object.entries(SAVED).map(([key, value]) => `${key}='${value}'\n`)
-      await writeFile(join(path, '.dev.vars'), lines.join(''))
+      // As editors of Windows write it: with a byte order mark, and other ends of lines.
+      const lines = Object.entries(SAVED).map(([key, value]) => `${key}='${value}'\r\n`)
+      await writeFile(join(path, '.dev.vars'), `\ufeff${lines.join('')}`)
     }
   })
 

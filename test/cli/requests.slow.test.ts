@@ -340,7 +340,7 @@ describe('clients create --jwks', () => {
     const [open, secret] = [join(folder, 'public.json'), join(folder, 'private.json')]
     const more = { kid: 'k', alg: 'ES256' }
     const jwks = { keys: [{ ...(await exportJWK(pair.publicKey)), ...more }] }
-    await writeFile(open, JSON.stringify(jwks))
+    await writeFile(open, `\ufeff${JSON.stringify(jwks)}`)
     const { sent } = await requestOf([...create, open])
     expect(sent).toEqual({ name: 'bank', grants: ['client_credentials'], jwks })
     expect(newClientSchema.safeParse(sent).error).toBeUndefined()

@@ -171,4 +171,39 @@ export const serviceCases: readonly FieldCase[] = [
       ],
     },
   },
+  {
+    symptom: 'a file that an editor of Windows has written loses its first variable, or is no JSON',
+    sources: ['sensu/sensu#1232', 'glslang/windbg-mcp#117'],
+    expected: 'a byte order mark is ignored (RFC 8259 section 8.1), as are its ends of lines',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/cli/connection.test.ts > uses the saved client of npm start and the default URL in a checkout and its folders',
+        'test/validators/config.test.ts > names of issuers and audiences lose white space and a byte order mark around them',
+      ],
+    },
+  },
+  {
+    symptom:
+      'white space behind an issuer or an audience in the configuration makes all tokens invalid',
+    sources: ['devops-thiago/ThrillhouseBot#197', 'dsx-ai-factory/infra-controller#4718'],
+    expected: 'names are compared without the white space around them',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/validators/config.test.ts > names of issuers and audiences lose white space and a byte order mark around them',
+      ],
+    },
+  },
+  {
+    symptom:
+      'an ID token whose list of audiences names the client twice is one for several clients',
+    sources: ['own'],
+    expected:
+      'accepted without azp: there is no other audience (OpenID Connect Core section 3.1.3.7)',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: ['test/features/sign-in/providers.test.ts > for this client is accepted: %j'],
+    },
+  },
 ]

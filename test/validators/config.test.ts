@@ -75,6 +75,19 @@ describe('the environment', () => {
     expect(mistakes({ ...good, ISSUERS })).toEqual([`ISSUERS: ${mistake}`])
   })
 
+  it('names of issuers and audiences lose white space and a byte order mark around them', () => {
+    const issuers = [{ ...remote, issuer: `${remote.issuer} `, audience: ['a\n', '\ufeffb'] }]
+    const client = { issuer: `${remote.issuer}\r\n`, id: 'gateway', secret: ' kept ', signIn: {} }
+    const json = (value: unknown) => `\ufeff${JSON.stringify(value)}\r\n`
+    const env = { ...good, ISSUERS: json(issuers), ISSUER_CLIENTS: json([client]) }
+    const { issuer } = remote
+    expect(parseConfig(env)).toMatchObject({
+      issuers: [{ issuer, audience: ['a', 'b'] }],
+      issuerClients: [{ ...client, issuer }],
+    })
+    expect(mistakes(withIssuers({ ...remote, issuer: ' ' }))).toHaveLength(1)
+  })
+
   it('hashed addresses need a real key [R31]', () => {
     const hashed = { ...good, AUDIT_ADDRESSES: 'hashed' }
     expect(mistakes({ ...good, AUDIT_ADDRESSES: 'none', AUDIT_ADDRESS_KEY: 'short' })).toEqual([

@@ -430,14 +430,14 @@ describe('policy replay', () => {
   }
   const next = () =>
     write('next.ts', POLICY.replace("admin: ['orders:*']", "admin: ['orders:read']"))
-  const callers = () => write('callers.json', '[{ "subject": "alice", "roles": ["admin"] }]')
+  const callers = () => write('callers.json', '\ufeff[{ "subject": "alice", "roles": ["admin"] }]')
   const replay = (input: string, ...args: string[]) => {
     const known = ['--recorded', write('before.ts', POLICY), '--callers', callers()]
     return runHere(['policy', 'replay', next(), ...known, ...args], { cwd: folder, input })
   }
 
   test('reads standard input, prints the changes and fails on their class', async () => {
-    const input = `${JSON.stringify(recorded)}\n`
+    const input = `\ufeff${JSON.stringify(recorded)}\r\n`
     const { code, stdout, stderr } = await replay(input, '--file', '-')
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toContain(
