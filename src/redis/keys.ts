@@ -241,4 +241,6 @@ export const consoleKeys = ({ prefix }: Prefix) => ({
   policy: `${prefix}policy:`,
   /** Who deployed a policy, as the deployment says; its member of `policies` follows. */
   policyBy: `${prefix}policy-by:`,
+  /** What an action has done, until the next page shows it (JSON); a random name follows. */
+  notice: `${prefix}notice:`,
 })

@@ -24,6 +24,7 @@ export const newOverrideSchema = z.strictObject({
   ...windowMembers,
   tenant: windowTenant,
   requests: wholeNumber(1, 1_000_000_000),
+  reason: z.optional(name(256)),
   ...newOwnerMembers,
 })
 
@@ -42,6 +43,8 @@ export const overrideSchema = z.strictObject({
   limit: z.string(),
   value: z.string(),
   requests: integer(),
+  /** Absent: the operator gave none. */
+  reason: z.optional(z.string()),
 })
 
 export type LimitOverrideRecord = z.infer<typeof overrideSchema>

@@ -1,11 +1,13 @@
 /** The actions of the console: the operators' calls that its forms run, by the names in the forms. */
 
-import { NO_STORE } from '../../http/response-headers.ts'
 import type { CallInput } from '../../routes/admin/call.ts'
 import { inputRefused } from '../../routes/admin/input.ts'
 import { secretPage } from './api-keys.ts'
-import { erasureOrdered } from './audit-chain.ts'
-import { CONSOLE_PATH, type ConsolePage } from './layout.ts'
+import { erasurePath } from './audit-chain.ts'
+import { choicesOf } from './choices.ts'
+import { BACK, CONSOLE_PATH, type ConsolePage } from './layout.ts'
+import { actionMistakes, unlessGone, withForm } from './mistakes.ts'
+import { noticeOf } from './notice-words.ts'
 import type { PageDefinition } from './page.ts'
 
 interface Action {
@@ -13,11 +15,11 @@ interface Action {
   readonly call?: string
   input(form: URLSearchParams, reason: string): CallInput
   /** Shows the answer, which no other page can show. Default: the page of the form follows. */
-  shows?(answer: unknown, back: string): ConsolePage | Response
+  shows?(answer: unknown, back: string): ConsolePage
+  /** The path of the page that follows. Default: that of the form. */
+  leadsTo?(answer: unknown): string
 }
 
-/** A page of the console, so that a form leads nowhere else. */
-const BACK = /^\/-\/console(?:[/?][\x21-\x7e]*)?$/
 const DAY_SECONDS = 86_400
 
 /** An absent or malformed number is refused by the call. */
@@ -29,7 +31,10 @@ const textsIn = (form: URLSearchParams, ...names: readonly string[]): Record<str
   Object.fromEntries([...form].filter(([name, value]) => value !== '' && names.includes(name)))
 
 const wordsIn = (form: URLSearchParams, name: string): readonly string[] =>
-  (form.get(name) ?? '').split(/\s+/).filter((word) => word !== '')
+  form
+    .getAll(name)
+    .flatMap((text) => text.split(/\s+/))
+    .filter((word) => word !== '')
 
 /** Returns the seconds of a number of days. Undefined: the field is empty. */
 const daysIn = (form: URLSearchParams): number | undefined =>
@@ -59,9 +64,10 @@ export const ACTIONS: Readonly<Record<string, Action>> = {
   },
   deleteBan: byId,
   createLimitOverride: {
-    input: (form) => ({
+    input: (form, reason) => ({
       body: {
         ...textsIn(form, 'limit', 'value', 'issuer', 'tenant'),
+        reason,
         requests: numberIn(form, 'requests'),
         ...(form.get('expiresInSeconds') && {
           expiresInSeconds: numberIn(form, 'expiresInSeconds'),
@@ -109,7 +115,7 @@ export const ACTIONS: Readonly<Record<string, Action>> = {
   withdrawMcpApproval: { input: (form) => ({ body: textsIn(form, 'server', 'tool') }) },
   createErasure: {
     input: (form) => ({ body: textsIn(form, 'subject', 'issuer', 'tenant') }),
-    shows: erasureOrdered,
+    leadsTo: erasurePath,
   },
 }
 
@@ -128,10 +134,18 @@ export const ACT: PageDefinition = {
     if (action === undefined)
       throw inputRefused('body', '/action', 'must be an action of the console')
     if (!BACK.test(back)) throw inputRefused('body', '/back', 'must be a page of the console')
-    if (reason === '') throw inputRefused('body', '/reason', 'must not be empty')
-    desk.recordReason(reason)
-    const answer = await desk.act(action.call ?? name, action.input(form, reason))
-    if (action.shows !== undefined) return action.shows(answer, back)
-    return new Response(null, { status: 303, headers: { ...NO_STORE, Location: back } })
+    const call = action.call ?? name
+    const answer = await withForm(
+      () => {
+        if (reason === '') throw inputRefused('body', '/reason', 'must not be empty')
+        desk.recordReason(reason)
+        return unlessGone(() => desk.act(call, action.input(form, reason)), name, back)
+      },
+      // Only for a visitor who may make the call: the form has names of the policy.
+      async (errors) => actionMistakes(name, form, errors, await choicesOf(desk, call)),
+    )
+    const notice = noticeOf(name, answer, form, reason)
+    if (action.shows !== undefined) return { ...action.shows(answer, back), notice }
+    return desk.leadTo(action.leadsTo?.(answer) ?? back, notice)
   },
 }

@@ -3,11 +3,13 @@ import { html } from 'hono/html'
 import * as z from 'zod/mini'
 import { usageDaySchema } from '../../audit/usage.ts'
 import { Denied } from '../../errors.ts'
+import { actionForm } from './action-forms.ts'
 import { decisionChart } from './chart.ts'
-import { actionForm, type FormField, filterForm, queryForm } from './forms.ts'
+import { type FormField, filterForm, queryForm } from './forms.ts'
 import { keyLimitsView } from './key-limits.ts'
 import { type ConsolePage, type Markup, pathTo, table, when } from './layout.ts'
 import { authorOf, card, facts, NO_STORE_TEXT, numberOf } from './markup.ts'
+import { questionMistakes, withForm } from './mistakes.ts'
 import type { Desk, PageDefinition } from './page.ts'
 
 const apiKey = z.object({
@@ -58,12 +60,13 @@ const USAGE_DAYS: Readonly<Record<string, number>> = { '7d': 7, '30d': 30, '90d'
 const STATUSES = ['', 'active', 'expired', 'revoked']
 const PATH = '/api-keys'
 
-const DAYS: FormField = {
-  name: 'days',
-  label: 'Days until it expires; empty: never',
-  type: 'number',
-  isOptional: true,
+const LOOK_UP = 'Which key is this?'
+const LOOKUP_FIELD: FormField = {
+  name: 'apiKey',
+  label: 'The complete key; it is not stored',
+  type: 'secret',
 }
+const LOOKUP = { path: `${PATH}/lookup`, label: 'Look up', fields: [LOOKUP_FIELD] }
 
 export const API_KEYS: readonly PageDefinition[] = [
   { path: PATH, id: 'apiKeys', name: 'API keys', needs: 'listApiKeys', show: showList },
@@ -73,8 +76,17 @@ export const API_KEYS: readonly PageDefinition[] = [
     path: `${PATH}/lookup`,
     id: 'lookUpApiKey',
     async show(desk) {
-      const body = { apiKey: (await desk.form()).get('apiKey')?.trim() ?? '' }
-      const { id, current } = z.parse(apiKey, await desk.act('lookUpApiKey', { body }))
+      const form = await desk.form()
+      const body = { apiKey: form.get('apiKey')?.trim() ?? '' }
+      const found = await withForm(
+        () => desk.act('lookUpApiKey', { body }),
+        (errors) => ({
+          title: 'No key was looked up',
+          at: 'API keys',
+          content: card(LOOK_UP, questionMistakes({ ...LOOKUP, form, errors })),
+        }),
+      )
+      const { id, current } = z.parse(apiKey, found)
       const note =
         current === false
           ? 'This is an old secret of the key, which is valid until the end of its grace period.'
@@ -100,19 +112,8 @@ async function showList(desk: Desk): Promise<ConsolePage> {
     title: 'API keys',
     at: 'API keys',
     content: html`<div class="grid">${
-      desk.may('lookUpApiKey')
-        ? card(
-            'Which key is this?',
-            queryForm({
-              path: `${PATH}/lookup`,
-              label: 'Look up',
-              fields: [
-                { name: 'apiKey', label: 'The complete key; it is not stored', type: 'secret' },
-              ],
-            }),
-          )
-        : ''
-    }${desk.may('createApiKey') ? card('New key', newKeyForm(back, desk.may('assignPlan') ? planNames : [])) : ''}</div>
+      desk.may('lookUpApiKey') ? card(LOOK_UP, queryForm(LOOKUP)) : ''
+    }${desk.may('createApiKey') ? card('New key', newKeyForm(desk, planNames)) : ''}</div>
 ${
   listed === undefined
     ? html`<p class="note">Your role lacks portcullis:api-keys:list.</p>`
@@ -166,29 +167,6 @@ const keyTable = (keys: readonly ApiKey[]): Markup =>
     'No key matches.',
   )
 
-const newKeyForm = (back: string, plans: readonly string[]): Markup =>
-  actionForm({
-    action: 'createApiKey',
-    label: 'Create an API key',
-    back,
-    fields: [
-      { name: 'name', label: 'Name' },
-      { name: 'subject', label: 'Subject' },
-      { name: 'roles', label: 'Roles, separated by spaces', isOptional: true },
-      { name: 'scopes', label: 'Scopes, separated by spaces', isOptional: true },
-      { name: 'tenant', label: 'Tenant', isOptional: true },
-      DAYS,
-      ...(plans.length === 0 ? [] : [planField(plans, null)]),
-    ],
-  })
-
-const planField = (plans: readonly string[], plan: string | null): FormField => ({
-  name: 'plan',
-  label: 'Plan; any: that of its subject, client or tenant',
-  value: plan ?? '',
-  options: ['', ...plans],
-})
-
 const planCards = ({ plans, assignments }: z.infer<typeof planPage>, back: string): Markup =>
   html`<div class="grid">${card(
     'Plans',
@@ -215,20 +193,16 @@ const planCards = ({ plans, assignments }: z.infer<typeof planPage>, back: strin
         authorOf(author),
         actionForm({
           action: 'removePlanAssignment',
-          label: 'Remove this plan',
           back,
-          hidden: { id },
+          given: { id },
+          about: `${by} ${value}`,
         }),
       ]),
     )}${actionForm({
       action: 'assignPlan',
-      label: 'Give a plan',
       back,
-      fields: [
-        { name: 'by', label: 'Kind', options: ['tenant', 'client', 'subject', 'key'] },
-        { name: 'value', label: 'Tenant, client, subject, or id of the key' },
-        { name: 'plan', label: 'Plan', options: plans.map(({ name }) => name) },
-      ],
+      choices: { plans: plans.map(({ name }) => name) },
+      note: html`<p class="note">It replaces the plan that the party has.</p>`,
     })}`,
   )}</div>`
 
@@ -299,56 +273,32 @@ const keyFacts = (key: ApiKey): Markup =>
     ],
   ])
 
+const newKeyForm = (desk: Desk, plans: readonly string[]): Markup =>
+  actionForm({
+    action: 'createApiKey',
+    back: pathTo(PATH),
+    choices: { ...desk.names, plans: desk.may('assignPlan') ? plans : [] },
+  })
+
 function keyActions(
   desk: Desk,
-  { id, status, plan }: ApiKey,
+  { id, name, status, plan }: ApiKey,
   plans: readonly string[],
 ): Markup | string {
   if (status === 'revoked') return 'The key is revoked. It cannot be restored.'
-  const hidden = { id }
-  const back = pathTo(`${PATH}/${id}`)
-  return html`${
-    desk.may('rotateApiKey')
-      ? actionForm({
-          action: 'rotateApiKey',
-          label: 'Rotate the secret',
-          back,
-          hidden,
-          fields: [
-            {
-              name: 'graceSeconds',
-              label: 'Seconds for which the old secret stays valid: 0, or from 300 to 86400',
-              type: 'number',
-              value: '0',
-            },
-          ],
-        })
-      : ''
+  const form = { back: pathTo(`${PATH}/${id}`), given: { id }, about: name }
+  return html`${desk.may('rotateApiKey') ? actionForm({ action: 'rotateApiKey', ...form }) : ''}${
+    desk.may('updateApiKey') ? actionForm({ action: 'expireApiKey', ...form }) : ''
   }${
-    desk.may('updateApiKey')
-      ? actionForm({
-          action: 'expireApiKey',
-          label: 'Change the expiry',
-          back,
-          hidden,
-          fields: [DAYS],
-        })
-      : ''
-  }${
-    desk.may('assignPlan') && plans.length > 0
+    desk.may('updateApiKey') && desk.may('assignPlan') && plans.length > 0
       ? actionForm({
           action: 'planApiKey',
-          label: 'Change the plan',
-          back,
-          hidden,
-          fields: [planField(plans, plan)],
+          ...form,
+          choices: { plans },
+          values: { plan: plan ?? '' },
         })
       : ''
-  }${
-    desk.may('disableApiKey')
-      ? actionForm({ action: 'disableApiKey', label: 'Disable this API key', back, hidden })
-      : ''
-  }`
+  }${desk.may('disableApiKey') ? actionForm({ action: 'disableApiKey', ...form }) : ''}`
 }
 
 function usageChart(
@@ -380,10 +330,11 @@ export function secretPage(answer: unknown, back: string): ConsolePage {
   return {
     title: 'The new secret',
     at: 'API keys',
+    copies: true,
     content: card(
       'Copy it now',
       html`<p>It is shown only once. The gateway stores only its hash.</p>
-<p><label for="secret">API key</label><input id="secret" class="secret" value="${text}" readonly autocomplete="off"></p>
+<p><label for="secret">API key</label><input id="secret" class="secret" value="${text}" readonly autocomplete="off" spellcheck="false"></p>
 <p><a href="${pathTo(`${PATH}/${id}`)}">The key</a> <a href="${back}">Back</a></p>`,
     ),
   }

@@ -4,10 +4,12 @@ import * as z from 'zod/mini'
 import { type ChainPart, exportName, ndjsonOf } from '../../audit/chain-export.ts'
 import { type ChainPage, chainPageSchema } from '../../audit/log.ts'
 import { NO_STORE } from '../../http/response-headers.ts'
+import { actionForm, type Choices } from './action-forms.ts'
 import { verifyPart } from './chain-verdict.ts'
-import { actionForm, filterForm } from './forms.ts'
+import { filterForm } from './forms.ts'
 import { type ConsolePage, type Markup, pathTo, table, when } from './layout.ts'
-import { card, facts, NO_STORE_TEXT, numberOf } from './markup.ts'
+import { card, facts, numberOf } from './markup.ts'
+import { questionMistakes, withForm } from './mistakes.ts'
 import type { Desk, PageDefinition, Query } from './page.ts'
 
 const erasure = z.object({
@@ -19,6 +21,13 @@ const erasure = z.object({
 })
 
 const PATH = '/audit'
+const NO_CHAIN_TEXT =
+  'The gateway has no audit database, or you are an operator of a tenant: the chain has the events of every tenant.'
+const STATE = {
+  path: PATH,
+  label: 'State',
+  fields: [{ name: 'erasure', label: 'Id of an erasure' }],
+}
 /** Pages of the chain that one page of the console reads: about 10,000 events. */
 const PARTS = 5
 
@@ -33,13 +42,29 @@ export const AUDIT_CHAIN: readonly PageDefinition[] = [
       const ordered =
         id === undefined
           ? undefined
-          : z.parse(erasure, await desk.act('getErasure', { params: { id } }))
+          : z.parse(
+              erasure,
+              await withForm(
+                () => desk.act('getErasure', { params: { id } }),
+                (errors) => ({
+                  title: 'No erasure was found',
+                  at: 'Audit chain',
+                  content: card(
+                    'State of an erasure',
+                    questionMistakes({
+                      ...{ ...STATE, errors, method: 'get' },
+                      form: new URLSearchParams({ erasure: id }),
+                    }),
+                  ),
+                }),
+              ),
+            )
       return {
         title: 'Audit chain',
         at: 'Audit chain',
         content: html`${ordered === undefined ? '' : card('Erasure', erasureFacts(ordered))}${
           desk.may('readAuditChain') ? card('Chain', await chainCard(desk)) : ''
-        }${desk.may('createErasure') ? card('Erase a person', erasureForms()) : ''}`,
+        }${desk.may('createErasure') ? card('Erase a person', erasureForms({ issuers: desk.names.issuers })) : ''}`,
       }
     },
   },
@@ -112,7 +137,7 @@ async function chainCard(desk: Desk): Promise<Markup | string> {
     isPermitted &&= page !== undefined
     return page ?? { rows: [], checkpoints: [], head: null }
   })
-  if (!isPermitted) return NO_STORE_TEXT
+  if (!isPermitted) return NO_CHAIN_TEXT
   const part = partOf(pages)
   const { first, last } = extentOf(part)
   const { head, next } = pages.at(-1) ?? { head: null }
@@ -168,23 +193,9 @@ const erasureFacts = ({ id, state, orderedAt, rows, tenant }: z.infer<typeof era
     ['Tenant', tenant ?? 'all'],
   ])
 
-const erasureForms = (): Markup =>
-  html`${actionForm({
-    action: 'createErasure',
-    label: 'Erase a person from the trail',
-    back: pathTo(PATH),
-    fields: [
-      { name: 'subject', label: 'Subject' },
-      { name: 'issuer', label: 'Issuer, as in the events' },
-      { name: 'tenant', label: 'Only in this tenant', isOptional: true },
-    ],
-  })}${filterForm({ path: PATH, label: 'State', fields: [{ name: 'erasure', label: 'Id of an erasure' }] })}`
+const erasureForms = (choices: Choices): Markup =>
+  html`${actionForm({ action: 'createErasure', back: pathTo(PATH), choices })}${filterForm(STATE)}`
 
-/** Shows an erasure that was ordered. Its page has the id, and not the person. */
-export function erasureOrdered(answer: unknown): Response {
-  const { id } = z.parse(erasure, answer)
-  return new Response(null, {
-    status: 303,
-    headers: { ...NO_STORE, Location: pathTo(PATH, { erasure: id }) },
-  })
-}
+/** Returns the path of an erasure that was ordered. It has the id, and not the person. */
+export const erasurePath = (answer: unknown): string =>
+  pathTo(PATH, { erasure: z.parse(erasure, answer).id })

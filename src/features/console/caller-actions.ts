@@ -1,11 +1,9 @@
 /** The actions on a caller. */
 import { html } from 'hono/html'
+import { actionForm } from './action-forms.ts'
 import type { CallerKind, CallerView } from './calls.ts'
-import { actionForm } from './forms.ts'
 import type { Markup } from './layout.ts'
-import { limitChoice } from './limits.ts'
-
-const SECONDS = { name: 'seconds', label: 'Seconds', value: '3600', type: 'number' } as const
+import { numberOf } from './markup.ts'
 
 /** Renders the forms. `limits` are those of the policy that count this kind of caller. Null: the visitor names one. */
 export function callerActions(
@@ -13,40 +11,29 @@ export function callerActions(
   value: string,
   back: string,
   limits: CallerView['limits'] = null,
+  overrides: CallerView['overrides'] = [],
 ): Markup {
-  const hidden = { kind, value }
-  const ban = actionForm({
-    action: 'createBan',
-    label: `Ban this ${kind}`,
-    back,
-    hidden,
-    fields: [SECONDS],
-  })
+  // The record is of the caller in every tenant.
+  const given = { kind, value, tenant: '' }
+  const ban = actionForm({ action: 'createBan', label: `Ban this ${kind}`, back, given })
   if (kind === 'address') return ban
   const revoke =
     kind === 'key'
-      ? actionForm({
-          action: 'disableApiKey',
-          label: 'Disable this API key',
-          back,
-          hidden: { id: value },
-        })
+      ? actionForm({ action: 'disableApiKey', back, given: { id: value }, about: value })
       : actionForm({
           action: 'createRevocation',
           label: `Revoke this ${kind} everywhere`,
           back,
-          hidden,
+          given,
         })
   const raise = actionForm({
     action: 'createLimitOverride',
     label: 'Set a limit of its own',
     back,
-    hidden: { value },
-    fields: [
-      { name: 'limit', label: 'Limit of the policy', ...(limits && limitChoice(limits)) },
-      { name: 'requests', label: 'Requests in each window', type: 'number' },
-      { name: 'expiresInSeconds', label: 'Seconds until it ends', value: '86400', type: 'number' },
-    ],
+    given: { value, tenant: '' },
+    choices: { limits: limits ?? undefined },
+    values: { expiresInSeconds: '86400' },
+    note: replacedNote(overrides),
   })
   return html`${revoke}${kind === 'subject' ? ban : ''}${
     limits?.length === 0
@@ -54,3 +41,10 @@ export function callerActions(
       : raise
   }`
 }
+
+const replacedNote = (overrides: CallerView['overrides']): Markup | '' =>
+  overrides.length === 0
+    ? ''
+    : html`<p class="note">It replaces the number that the caller has of the same limit: ${overrides
+        .map(({ limit, requests }) => `${limit} ${numberOf(requests)}`)
+        .join(', ')}.</p>`

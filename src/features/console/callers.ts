@@ -1,9 +1,9 @@
 /** The page of a caller: what is known of it, and its switches. */
 import { html } from 'hono/html'
+import { banEnd, overrideEnd, revocationEnd } from './action-forms.ts'
 import { callerActions } from './caller-actions.ts'
 import { type CallerView, callerView, KINDS } from './calls.ts'
 import { eventTable, noneSince } from './event-table.ts'
-import { actionForm, banEnd, revocationEnd } from './forms.ts'
 import { type ConsolePage, pathTo, table, when } from './layout.ts'
 import { authorOf, card, NO_STORE_TEXT, numberOf } from './markup.ts'
 import type { PageDefinition, Query } from './page.ts'
@@ -67,7 +67,7 @@ ${card(
       when(ban.expiresAt),
       ban.reason ?? '',
       authorOf(ban),
-      banEnd(ban.id, back),
+      banEnd(ban, back),
     ]),
   ),
 )}${card(
@@ -79,7 +79,7 @@ ${card(
       when(each.createdAt),
       each.reason ?? '',
       authorOf(each),
-      revocationEnd(each.id, back),
+      revocationEnd(each, back),
     ]),
   ),
 )}${card(
@@ -92,12 +92,7 @@ ${card(
       each.limit,
       numberOf(each.requests),
       authorOf(each),
-      actionForm({
-        action: 'deleteLimitOverride',
-        label: 'Remove this limit',
-        back,
-        hidden: { id: each.id },
-      }),
+      overrideEnd(each, back),
     ]),
   ),
 )}${card(
@@ -127,7 +122,7 @@ ${card(
           ]),
         ),
       )
-}${card('Actions', callerActions(caller.kind, caller.value, back, caller.limits))}</div>
+}${card('Actions', callerActions(caller.kind, caller.value, back, caller.limits, caller.overrides))}</div>
 ${card(
   'Newest decisions',
   caller.events === null

@@ -1,14 +1,17 @@
 /** Runs operators' calls for the visitor of a page. */
 import type { Context } from 'hono'
+import { html } from 'hono/html'
 import * as z from 'zod/mini'
 import { Denied } from '../../errors.ts'
 import type { FeatureParts } from '../../gateway/feature.ts'
+import { NO_STORE } from '../../http/response-headers.ts'
 import { bodyOf, callerOf, recordField } from '../../middleware/context.ts'
 import { createReadmission } from '../../middleware/readmit.ts'
 import { readWhole } from '../../middleware/validate.ts'
 import type { CallInput } from '../../routes/admin/call.ts'
 import { inputRefused } from '../../routes/admin/input.ts'
 import { createHeldStreams } from './held-streams.ts'
+import { createNotices } from './notices.ts'
 import type { Desk } from './page.ts'
 
 const FORM_TIMEOUT_MS = 3_000
@@ -17,6 +20,16 @@ const FORM_TYPE = /^application\/x-www-form-urlencoded[ \t]*(?:;|$)/i
 /** Returns a function that creates the desk of a request. */
 export function createDesks(parts: FeatureParts): (c: Context) => Desk {
   const { admission, auditDb, authorizer, contributed, now } = parts
+  const notices = createNotices(parts.redis)
+  const names = {
+    roles: [...parts.policy.roles.keys()],
+    scopes: [...new Set(parts.policy.routes.flatMap(({ permission }) => permission ?? []))].sort(),
+  }
+  /** An operator of a tenant learns nothing of the issuers of other tenants. */
+  const namesFor = (tenant: string | undefined) => ({
+    ...names,
+    issuers: tenant === undefined ? parts.issuers : [],
+  })
   const admitAgain = createReadmission({ admission, strict: true })
   const holdStream = createHeldStreams(now)
   const find = (id: string) => contributed().calls.find(({ operation }) => operation.id === id)
@@ -80,6 +93,19 @@ export function createDesks(parts: FeatureParts): (c: Context) => Desk {
       },
       readmit: () => admitAgain(c, beganMs),
       recordReason: (reason) => recordField(c, 'reason', reason),
+      names: namesFor(caller()?.tenant),
+      async leadTo(path, notice) {
+        const visitor = caller()
+        const cookie = visitor === null ? undefined : await notices.put(visitor, notice)
+        if (cookie === undefined)
+          return {
+            title: 'Done',
+            notice,
+            content: html`<p><a href="${path}">Back</a></p>`,
+          }
+        const headers = { ...NO_STORE, Location: path, 'Set-Cookie': cookie }
+        return new Response(null, { status: 303, headers })
+      },
     }
     return desk
   }

@@ -1,10 +1,10 @@
 /** The page of signing keys and issuers. */
 import { html } from 'hono/html'
 import * as z from 'zod/mini'
-import { Denied } from '../../errors.ts'
 import { issuersView } from './issuers.ts'
 import { type ConsolePage, table, when } from './layout.ts'
 import { card } from './markup.ts'
+import { unreadable } from './mistakes.ts'
 import type { PageDefinition } from './page.ts'
 
 const keyPage = z.object({
@@ -33,7 +33,7 @@ export const KEYS: PageDefinition = {
     const listed = await desk.read('listKeys', keyPage)
     const issuers = await desk.read('readIssuers', issuersView)
     if (listed === undefined && issuers === undefined)
-      throw new Denied({ code: 'permission_missing', permission: 'portcullis:keys:list' })
+      throw unreadable(desk, 'listKeys', 'portcullis:keys:list')
     return {
       title: 'Keys and issuers',
       at: 'Keys and issuers',

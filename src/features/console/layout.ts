@@ -9,11 +9,17 @@ import { STYLE } from './style.ts'
 export type Markup = HtmlEscapedString | Promise<HtmlEscapedString>
 
 export const CONSOLE_PATH = '/-/console'
+/** A page of the console, so that a form leads nowhere else. */
+export const BACK = /^\/-\/console(?:[/?][\x21-\x7e]*)?$/
 export const SCRIPT_PATH = `${CONSOLE_PATH}/script.js`
+export const COPY_SCRIPT_PATH = `${CONSOLE_PATH}/copy.js`
 /** `1`: the page loads itself again. */
 export const LIVE_PARAMETER = 'live'
 export const TAIL_PATH = `${CONSOLE_PATH}/decisions/tail`
 export const OVERVIEW_STREAM_PATH = `${CONSOLE_PATH}/overview/stream`
+
+/** Sentences that say what an action has done. */
+export type Notice = readonly string[]
 
 export interface ConsolePage {
   readonly title: string
@@ -26,6 +32,10 @@ export interface ConsolePage {
   readonly stream?: string
   /** The page is loaded again after this time. */
   readonly refreshSeconds?: number | undefined
+  /** What an action has done. */
+  readonly notice?: Notice | undefined
+  /** Whether the page has a text to copy, for which it loads a script. Default false. */
+  readonly copies?: boolean
 }
 
 export interface Visitor {
@@ -58,11 +68,25 @@ async function styleSource(): Promise<string> {
  */
 export async function renderConsole(
   c: Context,
-  { title, at, content, status = 200, headers = {}, refreshSeconds, stream }: ConsolePage,
+  {
+    title,
+    at,
+    content,
+    status = 200,
+    headers = {},
+    refreshSeconds,
+    stream,
+    notice,
+    copies = false,
+  }: ConsolePage,
   navigation: readonly NavigationItem[],
   visitor: Visitor | undefined,
   origin: string,
 ): Promise<Response> {
+  const scripts = [
+    ...(stream === undefined ? [] : [SCRIPT_PATH]),
+    ...(copies ? [COPY_SCRIPT_PATH] : []),
+  ]
   const policy = [
     "default-src 'none'",
     `style-src ${source ?? (await styleSource())}`,
@@ -70,16 +94,17 @@ export async function renderConsole(
     "form-action 'self'",
     "frame-ancestors 'none'",
     // With their paths: other scripts of this origin may be those of an application behind the gateway.
-    ...(stream === undefined
+    ...(scripts.length === 0
       ? []
-      : [`script-src ${origin}${SCRIPT_PATH}`, `connect-src ${origin}${stream}`]),
+      : [`script-src ${scripts.map((path) => origin + path).join(' ')}`]),
+    ...(stream === undefined ? [] : [`connect-src ${origin}${stream}`]),
   ]
   const page = await html`<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title} - Portcullis</title><style>${sheet}</style>${
-    stream === undefined ? '' : html`<script src="${SCRIPT_PATH}" defer></script>`
-  }</head>
+<title>${notice === undefined ? '' : 'Done: '}${title} - Portcullis</title><style>${sheet}</style>${scripts.map(
+    (path) => html`<script src="${path}" defer></script>`,
+  )}</head>
 <body><a class="skip" href="#main">Skip to the content</a>
 <header><a class="brand" href="${CONSOLE_PATH}">Portcullis</a>
 <nav aria-label="Console"><ul>${navigation.map(
@@ -87,7 +112,7 @@ export async function renderConsole(
       html`<li><a href="${CONSOLE_PATH}${path}"${name === at ? raw(' aria-current="page"') : ''}>${name}</a></li>`,
   )}</ul></nav>
 ${visitor && who(visitor)}</header>
-<main id="main" tabindex="-1"><h1>${title}</h1>
+<main id="main" tabindex="-1">${notice && noticeBox(notice)}<h1>${title}</h1>
 ${content}
 </main></body></html>
 `
@@ -102,6 +127,9 @@ ${content}
     ...headers,
   })
 }
+
+const noticeBox = (lines: Notice): Markup =>
+  html`<div class="card done" role="status">${lines.map((line) => html`<p>${line}</p>`)}</div>`
 
 /** A tag, whose attributes keep their values; or text, without the line ends and tabs between tags. */
 const PARTS = /<[^<>]*>|[^<\t\n\r]+/g

@@ -1,9 +1,7 @@
 /** The page of limits, bans and revocations. */
 import { html } from 'hono/html'
 import * as z from 'zod/mini'
-import { BAN_KINDS } from '../../access/abuse/ban-record.ts'
-import { REVOCATION_KINDS } from '../../access/revocation/record.ts'
-import { actionForm, banEnd, type FormField, revocationEnd } from './forms.ts'
+import { actionForm, banEnd, overrideEnd, revocationEnd } from './action-forms.ts'
 import { type ConsolePage, type Markup, pathTo, table, when } from './layout.ts'
 import { authorOf, card, numberOf } from './markup.ts'
 import type { Desk, PageDefinition } from './page.ts'
@@ -45,7 +43,6 @@ const revocationPage = z.object({
 
 const PATH = '/limits'
 const ITEMS = '50'
-const TENANT: FormField = { name: 'tenant', label: 'Only in this tenant', isOptional: true }
 
 export const LIMITS: PageDefinition = {
   path: PATH,
@@ -82,33 +79,10 @@ const olderThan = ({ query }: Desk, list: string, next: string | undefined): Mar
     ? ''
     : html`<p><a href="${pathTo(PATH, { ...query, [list]: next })}">Older ${list}</a></p>`
 
-/** Returns a field's choice of limits of the policy, with their numbers and windows. Null: the plan of the caller has it. */
-export const limitChoice = (
-  limits: readonly {
-    readonly name: string
-    readonly limit: number | null
-    readonly windowSeconds: number
-    readonly by?: string
-  }[],
-): Pick<FormField, 'options' | 'names'> => ({
-  options: limits.map(({ name }) => name),
-  names: Object.fromEntries(
-    limits.map(({ name, limit, windowSeconds, by }) => [
-      name,
-      `${name}: ${limit === null ? 'the number of its plan' : numberOf(limit)} in ${windowSeconds} s${by === undefined ? '' : `, by ${by}`}`,
-    ]),
-  ),
-})
-
 const endOf = (expiresAt: string | null) => (expiresAt === null ? 'until removed' : when(expiresAt))
 
 function limitCards(desk: Desk, { limits, overrides, cursor }: z.infer<typeof limitPage>): Markup {
   const back = pathTo(PATH)
-  const window: readonly FormField[] = [
-    { name: 'limit', label: 'Limit', ...limitChoice(limits) },
-    { name: 'value', label: 'Subject, client, tenant, address, or id of the key' },
-    TENANT,
-  ]
   return html`${card(
     'Limits of the policy',
     table(
@@ -135,35 +109,19 @@ function limitCards(desk: Desk, { limits, overrides, cursor }: z.infer<typeof li
         numberOf(each.requests),
         endOf(each.expiresAt),
         authorOf(each),
-        actionForm({
-          action: 'deleteLimitOverride',
-          label: 'Remove this limit',
-          back,
-          hidden: { id: each.id },
-        }),
+        overrideEnd(each, back),
       ]),
     )}${olderThan(desk, 'overrides', cursor)}${
       desk.may('createLimitOverride')
         ? actionForm({
             action: 'createLimitOverride',
-            label: 'Set a limit of a caller',
             back,
-            fields: [
-              ...window,
-              { name: 'requests', label: 'Requests in each window', type: 'number' },
-              {
-                name: 'expiresInSeconds',
-                label: 'Seconds until it ends; empty: until it is removed',
-                type: 'number',
-                isOptional: true,
-              },
-            ],
+            choices: { limits },
+            note: html`<p class="note">It replaces the number that the caller has of the same limit.</p>`,
           })
         : ''
     }${
-      desk.may('resetLimit')
-        ? actionForm({ action: 'resetLimit', label: 'Reset a count', back, fields: window })
-        : ''
+      desk.may('resetLimit') ? actionForm({ action: 'resetLimit', back, choices: { limits } }) : ''
     }`,
   )}`
 }
@@ -182,21 +140,10 @@ function banCard(desk: Desk, { bans, cursor }: z.infer<typeof banPage>): Markup 
         endOf(ban.expiresAt),
         ban.reason ?? '',
         authorOf(ban),
-        banEnd(ban.id, back),
+        banEnd(ban, back),
       ]),
     )}${olderThan(desk, 'bans', cursor)}${
-      desk.may('createBan')
-        ? actionForm({
-            action: 'createBan',
-            label: 'Ban a caller',
-            back,
-            fields: [
-              { name: 'kind', label: 'Kind', options: BAN_KINDS },
-              { name: 'value', label: 'Address or subject' },
-              { name: 'seconds', label: 'Seconds', value: '3600', type: 'number' },
-            ],
-          })
-        : ''
+      desk.may('createBan') ? actionForm({ action: 'createBan', back }) : ''
     }`,
   )
 }
@@ -217,21 +164,10 @@ function revocationCard(
         each.value,
         each.reason ?? '',
         authorOf(each),
-        revocationEnd(each.id, back),
+        revocationEnd(each, back),
       ]),
     )}${olderThan(desk, 'revocations', cursor)}${
-      desk.may('createRevocation')
-        ? actionForm({
-            action: 'createRevocation',
-            label: 'Revoke a caller everywhere',
-            back,
-            fields: [
-              { name: 'kind', label: 'Kind', options: REVOCATION_KINDS, value: 'subject' },
-              { name: 'value', label: 'Subject, client, tenant, session, or id of the token' },
-              TENANT,
-            ],
-          })
-        : ''
+      desk.may('createRevocation') ? actionForm({ action: 'createRevocation', back }) : ''
     }`,
   )
 }

@@ -1,4 +1,4 @@
-/** The live tail of decisions: a stream of server-sent events, and the script that shows them. */
+/** The live tail of decisions: a stream of server-sent events, and the scripts of the console. */
 import { type CommandGroup, groupCommands } from '../../audit/command-events.ts'
 import type { AuditEvent } from '../../audit/event.ts'
 import { Denied } from '../../errors.ts'
@@ -7,9 +7,9 @@ import { visible } from '../../problems/visible.ts'
 import { auditPage, filtersOf } from './decision-query.ts'
 import { eventStream } from './event-stream.ts'
 import { callerOfEvent, DECISION_WORDS, withOthers } from './event-table.ts'
-import { CONSOLE_PATH, pathTo, SCRIPT_PATH, TAIL_PATH } from './layout.ts'
+import { CONSOLE_PATH, COPY_SCRIPT_PATH, pathTo, SCRIPT_PATH, TAIL_PATH } from './layout.ts'
 import type { Desk, PageDefinition } from './page.ts'
-import { SCRIPT } from './script.ts'
+import { COPY_SCRIPT, SCRIPT } from './script.ts'
 
 const POLL_MS = 2_000
 /** Events arrive a second or two after their decision, and not in its order. */
@@ -35,19 +35,24 @@ export const LIVE: readonly PageDefinition[] = [
       return tailOf(desk)
     },
   },
-  {
-    path: SCRIPT_PATH.slice(CONSOLE_PATH.length),
-    id: 'script',
+  scriptAt(SCRIPT_PATH, 'script', SCRIPT),
+  scriptAt(COPY_SCRIPT_PATH, 'copyScript', COPY_SCRIPT),
+]
+
+function scriptAt(path: string, id: string, text: string): PageDefinition {
+  return {
+    path: path.slice(CONSOLE_PATH.length),
+    id,
     show: () =>
-      new Response(SCRIPT, {
+      new Response(text, {
         headers: {
           ...NO_STORE,
           'Content-Type': 'text/javascript; charset=utf-8',
           'Cross-Origin-Resource-Policy': 'same-origin',
         },
       }),
-  },
-]
+  }
+}
 
 /**
  * Sends new events. Ends if the visitor may not read them any more. After each poll, it sends the time as the id, with

@@ -1,11 +1,11 @@
 /** The page of MCP servers: their tools, and definitions that have changed. */
 import { html } from 'hono/html'
 import type * as z from 'zod/mini'
-import { Denied } from '../../errors.ts'
-import { actionForm } from './forms.ts'
+import { actionForm } from './action-forms.ts'
 import { type ConsolePage, type Markup, pathTo, table, when } from './layout.ts'
 import { authorOf, card } from './markup.ts'
 import { MCP_READ, mcpView } from './mcp-calls.ts'
+import { unreadable } from './mistakes.ts'
 import type { Desk, PageDefinition } from './page.ts'
 
 type McpView = z.infer<typeof mcpView>
@@ -18,9 +18,10 @@ export const MCP: PageDefinition = {
   id: 'mcp',
   name: 'MCP',
   needs: 'listMcpTools',
+  absent: 'The policy of this gateway has no MCP server: no route of it comes from mcp().',
   async show(desk): Promise<ConsolePage> {
     const view = await desk.read('listMcpTools', mcpView)
-    if (view === undefined) throw new Denied({ code: 'permission_missing', permission: MCP_READ })
+    if (view === undefined) throw unreadable(desk, 'listMcpTools', MCP_READ)
     const changed = view.servers.flatMap(({ path, tools }) =>
       tools.filter(isChanged).map((tool) => ({ path, tool })),
     )
@@ -54,9 +55,8 @@ ${
   desk.may('approveMcpTool') && seen.definition !== null
     ? actionForm({
         action: 'approveMcpTool',
-        label: 'Approve this definition',
         back: pathTo(PATH),
-        hidden: { server, tool: name, hash: seen.hash },
+        given: { server, tool: name, hash: seen.hash },
       })
     : ''
 }`
@@ -93,9 +93,8 @@ const toolTable = (server: string, tools: readonly Tool[]): Markup =>
         ? ''
         : actionForm({
             action: 'withdrawMcpApproval',
-            label: 'Withdraw this approval',
             back: pathTo(PATH),
-            hidden: { server, tool: tool.name },
+            given: { server, tool: tool.name },
           }),
       html`<a href="${pathTo('/decisions', { tool: tool.name, last: '24h' })}">decisions</a>`,
     ]),

@@ -1,7 +1,7 @@
 /** What a page of the console is, and what it uses. */
 import type * as z from 'zod/mini'
 import type { CallInput } from '../../routes/admin/call.ts'
-import type { ConsolePage } from './layout.ts'
+import type { ConsolePage, Notice } from './layout.ts'
 
 export type Query = Readonly<Record<string, string | undefined>>
 
@@ -42,6 +42,16 @@ export interface Desk {
   readmit(): Promise<void>
   /** Adds the reason of the visitor to the audit event. */
   recordReason(reason: string): void
+  /** Names that forms offer. A form is offered only to visitors who may make its call. */
+  readonly names: {
+    readonly roles: readonly string[]
+    /** The permissions of the routes of the policy. */
+    readonly scopes: readonly string[]
+    /** Empty for an operator of a tenant. */
+    readonly issuers: readonly string[]
+  }
+  /** Leads to a page of the console, which shows the notice once. */
+  leadTo(path: string, notice: Notice): Promise<ConsolePage | Response>
 }
 
 /** A page, or what a form of a page leads to. */
@@ -56,6 +66,8 @@ export interface PageDefinition {
   readonly name?: string
   /** The operators' call without which the gateway has no such page. */
   readonly needs?: string
+  /** What the policy lacks if the gateway does not have that call. */
+  readonly absent?: string
   /** Whether it changes something, and needs the login that `console()` demands for changes. Default false. */
   readonly changes?: boolean
   show(desk: Desk): Promise<ConsolePage | Response> | ConsolePage | Response

@@ -1,11 +1,11 @@
 /** The page of the policy. */
 import { html } from 'hono/html'
 import type * as z from 'zod/mini'
-import { Denied } from '../../errors.ts'
 import { POLICY_PERMISSION } from './calls.ts'
 import { explainForm } from './explain.ts'
 import { type ConsolePage, type Markup, table, when } from './layout.ts'
 import { card, numberOf } from './markup.ts'
+import { unreadable } from './mistakes.ts'
 import { gatewayFacts } from './overview.ts'
 import type { PageDefinition } from './page.ts'
 import { policyChangesView } from './policy-history.ts'
@@ -17,8 +17,7 @@ export const POLICY: PageDefinition = {
   name: 'Policy',
   async show(desk) {
     const shown = await desk.read('readPolicy', policyView)
-    if (shown === undefined)
-      throw new Denied({ code: 'permission_missing', permission: POLICY_PERMISSION })
+    if (shown === undefined) throw unreadable(desk, 'readPolicy', POLICY_PERMISSION)
     const history = await desk.read('readPolicyChanges', policyChangesView)
     return policyPage(shown, history?.changes ?? [])
   },

@@ -1,9 +1,11 @@
 /** The pages of relations: tuples, check, expand, and who has a relation. */
 import { html } from 'hono/html'
 import * as z from 'zod/mini'
-import { actionForm, type FormField, filterForm, queryForm } from './forms.ts'
+import { actionForm } from './action-forms.ts'
+import { type FormField, filterForm, queryForm } from './forms.ts'
 import { type ConsolePage, type Markup, pathTo, table } from './layout.ts'
 import { card } from './markup.ts'
+import { questionMistakes, withForm } from './mistakes.ts'
 import type { Desk, PageDefinition, Query } from './page.ts'
 import { findSubjects, type Tree, treeSchema } from './who.ts'
 
@@ -21,6 +23,25 @@ const checked = z.object({
 const PATH = '/relations'
 const FIELDS = ['object', 'relation', 'subject', 'tenant'] as const
 type Field = (typeof FIELDS)[number]
+
+interface Question {
+  /** Below the path of the page. */
+  readonly path: string
+  readonly label: string
+  readonly names: readonly Field[]
+}
+
+const CHECK: Question = {
+  path: '/check',
+  label: 'Check',
+  names: ['subject', 'relation', 'object', 'tenant'],
+}
+const WHO: Question = {
+  path: '/who',
+  label: 'Who has it?',
+  names: ['relation', 'object', 'tenant'],
+}
+const EXPAND: Question = { path: '/expand', label: 'Expand', names: WHO.names }
 
 const LABELS: Readonly<Record<Field, string>> = {
   object: 'Object, such as document:1',
@@ -43,6 +64,7 @@ export const RELATIONS: readonly PageDefinition[] = [
     id: 'relations',
     name: 'Relations',
     needs: 'listRelations',
+    absent: 'The policy of this gateway has no relations that the gateway stores.',
     async show(desk) {
       const { query } = desk
       const { tuples, cursor } = z.parse(
@@ -58,9 +80,8 @@ export const RELATIONS: readonly PageDefinition[] = [
           tuple.subject,
           actionForm({
             action: 'deleteRelation',
-            label: 'Delete',
             back: pathTo(PATH),
-            hidden: { ...tuple, ...(query.tenant !== undefined && { tenant: query.tenant }) },
+            given: { ...tuple, tenant: query.tenant ?? '' },
           }),
         ]),
         'No tuple matches.',
@@ -82,10 +103,10 @@ export const RELATIONS: readonly PageDefinition[] = [
     path: `${PATH}/check`,
     id: 'checkRelation',
     async show(desk) {
-      const form = await valuesOf(desk)
+      const { form, answered } = await ask(desk, CHECK)
       const trace = desk.may('expandRelation')
       const body = { ...textsIn(form, FIELDS), ...(trace && { trace }) }
-      const answer = z.parse(checked, await desk.act('checkRelation', { body }))
+      const answer = z.parse(checked, await answered(() => desk.act('checkRelation', { body })))
       const { object, relation, subject } = form
       return pageWith(
         desk,
@@ -107,10 +128,10 @@ export const RELATIONS: readonly PageDefinition[] = [
     path: `${PATH}/expand`,
     id: 'expandRelation',
     async show(desk) {
-      const form = await valuesOf(desk)
+      const { form, answered } = await ask(desk, EXPAND)
       const { object = '', relation = '' } = form
       const body = textsIn(form, ['object', 'relation', 'tenant'])
-      const tree = z.parse(treeSchema, await desk.act('expandRelation', { body }))
+      const tree = z.parse(treeSchema, await answered(() => desk.act('expandRelation', { body })))
       return pageWith(desk, `${object}#${relation}`, card('One level', treeOf(tree)), form)
     },
   },
@@ -119,13 +140,11 @@ export const RELATIONS: readonly PageDefinition[] = [
     path: `${PATH}/who`,
     id: 'whoMay',
     async show(desk) {
-      const form = await valuesOf(desk)
-      const { object = '', relation = '' } = form
-      const { subjects, isComplete } = await findSubjects(desk, {
-        object,
-        relation,
-        tenant: form.tenant,
-      })
+      const { form, answered } = await ask(desk, WHO)
+      const { object = '', relation = '', tenant } = form
+      const { subjects, isComplete } = await answered(() =>
+        findSubjects(desk, { object, relation, tenant }),
+      )
       return pageWith(
         desk,
         `Who has ${relation} of ${object}`,
@@ -144,7 +163,20 @@ export const RELATIONS: readonly PageDefinition[] = [
   },
 ]
 
-const valuesOf = async (desk: Desk): Promise<Query> => Object.fromEntries(await desk.form())
+/** Reads the form of a question. `answered` shows it again if the call finds mistakes. */
+async function ask(desk: Desk, { path, label, names }: Question) {
+  const form = await desk.form()
+  const answered = <Answer>(run: () => Promise<Answer>) =>
+    withForm(run, (errors) => ({
+      title: `No answer: ${label}`,
+      at: 'Relations',
+      content: card(
+        label,
+        questionMistakes({ path: PATH + path, label, fields: fieldsOf(names, {}), form, errors }),
+      ),
+    }))
+  return { form: Object.fromEntries(form) as Query, answered }
+}
 
 const textsIn = (values: Query, names: readonly string[]): Record<string, string> =>
   Object.fromEntries(
@@ -155,30 +187,18 @@ const textsIn = (values: Query, names: readonly string[]): Record<string, string
   )
 
 function pageWith(desk: Desk, title: string, first: Markup, query: Query): ConsolePage {
-  const question = (label: string, path: string, names: readonly Field[]) =>
+  const question = ({ label, path, names }: Question) =>
     card(label, queryForm({ path: PATH + path, label, fields: fieldsOf(names, query) }))
   return {
     title,
     at: 'Relations',
     content: html`${first}<div class="grid">${
-      desk.may('checkRelation')
-        ? question('Check', '/check', ['subject', 'relation', 'object', 'tenant'])
-        : ''
-    }${desk.may('expandRelation') ? question('Who has it?', '/who', ['relation', 'object', 'tenant']) : ''}${
-      desk.may('expandRelation')
-        ? question('Expand', '/expand', ['relation', 'object', 'tenant'])
-        : ''
+      desk.may('checkRelation') ? question(CHECK) : ''
+    }${desk.may('expandRelation') ? question(WHO) : ''}${
+      desk.may('expandRelation') ? question(EXPAND) : ''
     }${
       desk.may('writeRelations')
-        ? card(
-            'Write',
-            actionForm({
-              action: 'writeRelation',
-              label: 'Write a tuple',
-              back: pathTo(PATH),
-              fields: fieldsOf(['object', 'relation', 'subject', 'tenant'], {}),
-            }),
-          )
+        ? card('Write', actionForm({ action: 'writeRelation', back: pathTo(PATH) }))
         : ''
     }</div>`,
   }

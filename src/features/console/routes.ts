@@ -6,6 +6,7 @@ import type { Principal } from '../../access/principal.ts'
 import { Denied, Unavailable } from '../../errors.ts'
 import type { FeatureParts } from '../../gateway/feature.ts'
 import { replaceResponse } from '../../http/replaced-response.ts'
+import { callerOf } from '../../middleware/context.ts'
 import { problemOf } from '../../middleware/problem-handler.ts'
 import type { AuthenticationDemand } from '../../policy/definition.ts'
 import { completeRoute, OPERATORS_LIMIT } from '../../policy/route.ts'
@@ -14,6 +15,7 @@ import { peopleOf } from '../operators/people.ts'
 import { signInPath } from '../sign-in/return-path.ts'
 import { createDesks } from './desk.ts'
 import {
+  BACK,
   CONSOLE_PATH,
   type ConsolePage,
   LIVE_PARAMETER,
@@ -21,6 +23,8 @@ import {
   renderConsole,
   TAIL_PATH,
 } from './layout.ts'
+import { DeniedWithPage } from './mistakes.ts'
+import { createNotices, forgetNotice } from './notices.ts'
 import type { PageDefinition } from './page.ts'
 import { PAGES } from './pages.ts'
 
@@ -50,13 +54,16 @@ export function consoleRoutes(
   const limits = operatorLimit === undefined ? [] : [operatorLimit]
   const people = peopleOf(parts, { authentication, asksForLogin: true, isAttended })
   const deskOf = createDesks(parts)
+  const notices = createNotices(parts.redis)
   const { origin } = new URL(parts.publicUrl)
+
+  const hasCall = (id: string | undefined) =>
+    id === undefined || parts.contributed().calls.some(({ operation }) => operation.id === id)
 
   /** Returns the pages of the navigation that this gateway has. */
   function navigation() {
-    const calls = new Set(parts.contributed().calls.map(({ operation }) => operation.id))
     return PAGES.flatMap(({ name, path, needs }) =>
-      name === undefined || (needs !== undefined && !calls.has(needs)) ? [] : [{ name, path }],
+      name === undefined || !hasCall(needs) ? [] : [{ name, path }],
     )
   }
 
@@ -70,7 +77,17 @@ export function consoleRoutes(
     return renderConsole(c, page, navigation(), visitor, origin)
   }
 
-  function routeOf({ method = 'GET', path, id, changes = false, show }: PageDefinition): AdminCall {
+  /** Adds what the last action has done, once. */
+  async function withNotice(c: Context, page: ConsolePage): Promise<ConsolePage> {
+    const caller = callerOf(c, 'withNotice')
+    if (page.notice !== undefined || caller === null) return page
+    const notice = await notices.take(caller, c.req.header('Cookie'))
+    if (notice === undefined) return page
+    return { ...page, notice, headers: { ...page.headers, 'Set-Cookie': forgetNotice } }
+  }
+
+  function routeOf(definition: PageDefinition): AdminCall {
+    const { method = 'GET', path, id, changes = false, needs, show } = definition
     const stages = people?.(changes)
     const isForm = method === 'POST'
     return {
@@ -78,11 +95,14 @@ export function consoleRoutes(
         ...{ method, path: CONSOLE_PATH + path, permission: CONSOLE_PERMISSION, limits },
         maxBodyBytes: isForm ? MAX_FORM_BYTES : 0,
       }),
-      ...(stages && { stages: { ...stages, arrival: [errorPages, ...(stages.arrival ?? [])] } }),
+      ...(stages && {
+        stages: { ...stages, arrival: [errorPagesOf(definition), ...(stages.arrival ?? [])] },
+      }),
       handlers: [
         async function showPage(c) {
+          if (!hasCall(needs)) throw new Denied({ code: 'not_found' })
           const shown = await show(deskOf(c))
-          return shown instanceof Response ? shown : render(c, shown)
+          return shown instanceof Response ? shown : render(c, await withNotice(c, shown))
         },
       ],
       operation: {
@@ -102,28 +122,47 @@ export function consoleRoutes(
   return PAGES.map(routeOf)
 
   /** Shows a refusal as a page. A navigation without a session leads to the sign-in instead. */
-  async function errorPages(...[c, next]: Parameters<MiddlewareHandler>) {
-    await next()
-    const { error } = c
-    if (!(error instanceof Denied || error instanceof Unavailable)) return
-    if (!/\btext\/html\b/i.test(c.req.header('Accept') ?? '')) return
-    const denial = error instanceof Denied ? error.denial : undefined
-    const asksForLogin = denial?.code === 'sign_in_required'
-    if (asksForLogin && c.req.method === 'GET') return
-    const { status, headers = {}, code, detail } = problemOf(error)
-    replaceResponse(
-      c,
-      await render(c, {
-        title: asksForLogin ? 'Sign in again' : `Refused: ${status}`,
-        status: status as NonNullable<ConsolePage['status']>,
-        headers,
-        content: asksForLogin
-          ? html`<p>This needs a newer or stronger sign-in. Nothing was changed.</p>
-<p><a href="${signInPath({ returnPath: CONSOLE_PATH, prompt: 'login', ...(denial.demand ?? authentication) })}">Sign in</a></p>`
-          : html`<p>${detail}</p>${denial?.code === 'invalid_input' ? mistakes(denial.errors) : ''}
-<p>Code: <code>${code}</code></p><p><a href="${CONSOLE_PATH}">Overview</a></p>`,
-      }),
+  function errorPagesOf({ needs, absent }: PageDefinition): MiddlewareHandler {
+    return async function errorPages(c, next) {
+      await next()
+      const { error } = c
+      if (!(error instanceof Denied || error instanceof Unavailable)) return
+      if (!/\btext\/html\b/i.test(c.req.header('Accept') ?? '')) return
+      const denial = error instanceof Denied ? error.denial : undefined
+      const asksForLogin = denial?.code === 'sign_in_required'
+      if (asksForLogin && c.req.method === 'GET') return
+      const { status, headers = {}, code, detail } = problemOf(error)
+      const answer = { status: status as NonNullable<ConsolePage['status']>, headers }
+      if (error instanceof DeniedWithPage) {
+        replaceResponse(c, await render(c, { ...error.page, ...answer }))
+        return
+      }
+      const back = pageBefore(c)
+      const isAbsent = denial?.code === 'not_found' && absent !== undefined && !hasCall(needs)
+      replaceResponse(
+        c,
+        await render(c, {
+          ...answer,
+          title: asksForLogin ? 'Sign in again' : `Refused: ${status}`,
+          content: asksForLogin
+            ? html`<p>This needs a newer or stronger sign-in. Nothing was changed.</p>
+<p><a href="${signInPath({ returnPath: back ?? CONSOLE_PATH, prompt: 'login', ...(denial.demand ?? authentication) })}">Sign in</a></p>`
+            : html`<p>${isAbsent ? absent : detail}</p>${denial?.code === 'invalid_input' ? mistakes(denial.errors) : ''}
+<p>Code: <code>${code}</code></p><p>${back === undefined ? '' : html`<a href="${back}">Back</a> `}<a href="${CONSOLE_PATH}">Overview</a></p>`,
+        }),
+      )
+    }
+  }
+
+  /** Returns the page of the console with the form or link that led here, as the browser says. Undefined: none. */
+  function pageBefore(c: Context): string | undefined {
+    const sent = URL.parse(c.req.header('Referer') ?? '')
+    if (sent === null || sent.origin !== origin) return undefined
+    const path = sent.pathname + sent.search
+    const isForm = PAGES.some(
+      (page) => page.method === 'POST' && CONSOLE_PATH + page.path === sent.pathname,
     )
+    return BACK.test(path) && !isForm ? path : undefined
   }
 }
 

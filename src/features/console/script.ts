@@ -1,5 +1,27 @@
+/** The scripts of the console. All pages work without them. */
+
+/** Adds a button to a text that the visitor has to copy. */
+export const COPY_SCRIPT = `'use strict'
+const field = document.getElementById('secret')
+const button = document.createElement('button')
+const status = document.createElement('span')
+button.type = 'button'
+button.textContent = 'Copy'
+status.setAttribute('role', 'status')
+button.addEventListener('click', async () => {
+  field.select()
+  try {
+    await navigator.clipboard.writeText(field.value)
+    status.textContent = 'Copied.'
+  } catch {
+    status.textContent = 'The browser does not allow it: press Ctrl+C or Cmd+C.'
+  }
+})
+field.after(button, status)
+`
+
 /**
- * The script of the live pages. It is the only one of the console, and the pages work without it. Decisions are written
+ * The script of the live pages. Decisions are written
  * as text. The figures of the overview are markup of the gateway, in which the browser runs no script.
  */
 export const SCRIPT = `'use strict'

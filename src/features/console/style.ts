@@ -55,7 +55,15 @@ dl.facts dd { margin: 0; overflow-wrap: anywhere; }
 .tag { display: inline-block; padding: 0 0.5rem; border: 1px solid currentColor; border-radius: 99px; font-size: 0.8125rem; }
 .allow { color: var(--allow); } .deny { color: var(--deny); } .error { color: var(--error); }
 .empty, .note { color: var(--soft); margin: 0 0 0.5rem; }
-.done { border-left: 4px solid var(--allow); }
+.done { border-left: 4px solid var(--allow); } .done p { margin: 0; overflow-wrap: anywhere; }
+.mistakes { border-left: 4px solid var(--error); padding-left: 0.75rem; margin: 0 0 0.75rem; }
+.mistake { color: var(--error); margin: 0.25rem 0 0; font-size: 0.875rem; }
+[aria-invalid] { border: 2px solid var(--error); }
+fieldset { border: 1px solid var(--line); border-radius: 6px; margin: 0; min-width: 0; }
+legend { font-size: 0.875rem; color: var(--soft); } .choices { max-height: 12rem; overflow-y: auto; }
+.choices label { display: flex; gap: 0.5rem; align-items: center; min-height: 2rem; color: inherit; }
+.choices input { width: 1.25rem; min-height: 1.25rem; flex: none; }
+.secret { font-family: ui-monospace, monospace; }
 form.filter { display: grid; gap: 0.75rem; grid-template-columns: repeat(auto-fill, minmax(10rem, 1fr)); align-items: end;
   margin: 0 0 1rem; }
 label { display: block; font-size: 0.875rem; color: var(--soft); }

@@ -11,7 +11,7 @@ import { readWhole, validate } from '../../middleware/validate.ts'
 import type { PolicyRoute } from '../../policy/policy.ts'
 import { completeRoute } from '../../policy/route.ts'
 import type { LoginDemand } from '../../problems/step-up.ts'
-import type { RuleOf } from '../../validators/findings.ts'
+import { findingsOf, type RuleOf } from '../../validators/findings.ts'
 import { ruleOf } from '../../validators/rule.ts'
 import type { Operation } from '../operation.ts'
 import type { CallerStages, CallFrame } from './frame.ts'
@@ -204,13 +204,11 @@ export function adminGroup(
 
 /** Parses input. `validate` has checked that of a request; the input of another call may be wrong. */
 function parse(where: 'params' | 'query' | 'body', schema: z.core.$ZodType, input: unknown) {
-  const { data, error } = z.safeParse(schema, input)
-  if (error === undefined) return data
+  const { data, success } = z.safeParse(schema, input)
+  if (success) return data
   throw new Denied({
     code: 'invalid_input',
-    errors: error.issues.map(({ path, message }) => ({
-      ...{ in: where, path: path.map((part) => `/${String(part)}`).join(''), message },
-    })),
+    errors: findingsOf(where, schema, input, '', ruleOf),
   })
 }
 

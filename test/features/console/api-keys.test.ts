@@ -47,6 +47,43 @@ test('a new secret is shown once, and is in no other page, event or location', a
   expect(JSON.stringify(gateway.events)).not.toContain(secret)
 })
 
+test('a new secret can be copied: it is monospaced, and one script of the gateway adds a button', async () => {
+  const { headers, text } = await act('createApiKey', { name: 'copied', subject: 'reporter' })
+  expect(text).toContain('It is shown only once.')
+  expect(text).toMatch(/<input id="secret" class="secret" value="pk_\w{49}" readonly/)
+  expect(text).toContain('.secret { font-family: ui-monospace, monospace; }')
+  expect(text).toContain('<script src="/-/console/copy.js" defer></script>')
+  expect(headers.get('content-security-policy')).toMatch(
+    new RegExp(`; script-src ${PUBLIC_URL}/-/console/copy\\.js$`),
+  )
+  expect(text).toContain('<p>Created: the API key copied of reporter. It does not expire.</p>')
+  const script = await gateway.visit(operator, '/-/console/copy.js')
+  expect(script.headers.get('content-type')).toMatch(/^text\/javascript/)
+  expect(script.text).toContain('navigator.clipboard.writeText(field.value)')
+})
+
+test('a name that the policy does not have is quoted, and those that it has are choices', async () => {
+  const form = {
+    ...{ action: 'createApiKey', name: 'nightly', subject: 'reporter', roles: 'redaer reader' },
+    ...{ scopes: 'orders:read a"b', reason: 'x', back: '/-/console/api-keys' },
+  }
+  const send = (values: object) =>
+    gateway.visit(operator, '/-/console/actions', { form: { ...form, ...values } })
+  const { status, text } = await send({})
+  expect([status, text]).toEqual([422, expect.stringContaining('a&quot;b must be a scope token.')])
+  const unknown = await send({ scopes: '' })
+  expect(unknown.text).toContain(
+    'redaer must be a role of the policy; did you mean &quot;reader&quot;?</p>',
+  )
+  expect(unknown.text).toContain(
+    '<label><input type="checkbox" name="roles" value="reader" checked> reader</label>',
+  )
+  for (const page of [text, unknown.text]) expect(page).not.toMatch(/roles\/0|scopes\/1/)
+  const page = (await gateway.visit(operator, '/-/console/api-keys')).text
+  expect(page).toContain('<input type="checkbox" name="roles" value="viewer">')
+  expect(page).toMatch(/<datalist[^>]*>.*<option value="orders:read"><\/option>/)
+})
+
 test('a pasted key is found, and is in neither the page nor an event nor a URL [S91]', async () => {
   const { secret } = await create({ name: 'lost in a repository', subject: 'reporter' })
   const { status, headers, text } = await gateway.visit(operator, `${LIST}/lookup`, {
@@ -67,6 +104,8 @@ test('a text that is no key is refused, and not repeated', async () => {
   })
   expect(status).toBe(422)
   expect(text).not.toContain(wrong)
+  expect(text).toMatch(/name="apiKey" type="password"[^>]* aria-invalid="true"/)
+  expect(text).toContain('Must be an API key without a mistyped character')
 })
 
 test('a secret in place of an id is neither shown nor searched for', async () => {

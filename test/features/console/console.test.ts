@@ -54,6 +54,116 @@ test('a person revokes a subject with a reason, and the event has the name and t
   expect(shown.text).toContain('Olga Example (olga)')
 })
 
+/** Sends a form, and returns the cookies of the browser after it. */
+async function actAs(cookie: string, form: Record<string, string>) {
+  const { status, headers, text } = await gateway.visit(cookie, '/-/console/actions', { form })
+  expect(status, text).toBe(303)
+  const [notice = ''] = headers.getSetCookie()
+  return { notice, cookies: `${cookie}; ${notice.split(';', 1)}` }
+}
+
+const NOTICE = /<div class="card done" role="status">(.*?)<\/div>/s
+
+test('the next page says once what an action has done, only to the session of the action', async () => {
+  const back = '/-/console/limits'
+  const form = { action: 'createBan', kind: 'subject', value: 'noisy', seconds: '600', back }
+  const { notice, cookies } = await actAs(operator, { ...form, reason: 'floods the API' })
+  expect(notice).toMatch(
+    /^__Secure-[\w-]+=[\w-]{22}; Path=\/-\/console; Secure; HttpOnly; SameSite=Strict; Max-Age=60$/,
+  )
+  const shown = await gateway.visit(cookies, back)
+  expect(NOTICE.exec(shown.text)?.[1]).toMatch(
+    /^<p>Banned: subject noisy, until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\.<\/p><p>Reason: floods the API<\/p>$/,
+  )
+  expect(shown.text).toContain('<title>Done: ')
+  expect(shown.headers.getSetCookie()).toEqual([expect.stringContaining('Max-Age=0')])
+  expect((await gateway.visit(cookies, back)).text).not.toMatch(NOTICE)
+
+  const next = await actAs(operator, { ...form, reason: 'floods the API' })
+  const other = await gateway.cookieOf({ subject: 'oscar', roles: ['operator'] })
+  const [, name] = next.cookies.split('; ')
+  expect((await gateway.visit(`${other}; ${name}`, back)).text).not.toMatch(NOTICE)
+  const forged = `${operator}; __Secure-portcullis-notice=${'A'.repeat(22)}`
+  expect((await gateway.visit(forged, `${back}?notice=Done&done=createBan`)).text).not.toMatch(
+    NOTICE,
+  )
+})
+
+test('a mistake keeps the form, its values, and says what is wrong beside the field', async () => {
+  const back = '/-/console/limits'
+  const values = { limit: 'tenants', value: 'a "caller"', requests: '1.5', expiresInSeconds: '0' }
+  const { status, text } = await gateway.visit(operator, '/-/console/actions', {
+    form: { action: 'createLimitOverride', ...values, back, reason: 'a bigger contract' },
+  })
+  expect(status).toBe(422)
+  expect(gateway.events.at(-1)).toMatchObject({ decision: 'deny', reason: /invalid_input/ })
+  const field = (name: string) => new RegExp(`<input id="(form-\\d+-${name})"[^>]*>`).exec(text)
+  expect(field('value')?.[0]).toContain('value="a &quot;caller&quot;"')
+  expect(field('reason')?.[0]).toContain('value="a bigger contract"')
+  expect(text).toContain('<option value="tenants" selected>tenants: 10 in 60 s, by tenant</option>')
+  for (const [name, mistake] of [
+    ['requests', 'Enter a whole number.'],
+    ['expiresInSeconds', 'Enter a number of at least 1.'],
+  ] as const) {
+    const [input, id] = field(name) ?? []
+    expect(input).toContain(`value="${values[name as keyof typeof values]}"`)
+    expect(input).toContain(`aria-invalid="true" aria-describedby="${id}-mistake"`)
+    expect(text).toContain(`<p class="mistake" id="${id}-mistake">${mistake}</p>`)
+    expect(text).toMatch(new RegExp(`<a href="#${id}">[^<]+</a>: ${mistake}`))
+  }
+  expect(text).toContain(`<a href="${back}">Back, without a change</a>`)
+  // With the values of the form, the corrected one is accepted.
+  const form = { action: 'createLimitOverride', ...values, requests: '5', expiresInSeconds: '' }
+  await actAs(operator, { ...form, back, reason: 'x' })
+})
+
+test.each([
+  ['/relations/check', { object: 'folder', relation: 'viewer', subject: 'user:alice' }, 'object'],
+  ['/relations/who', { object: 'folder:1', relation: '' }, 'relation'],
+])('the form of %s is shown again with its mistake', async (path, form, wrong) => {
+  const { status, text } = await gateway.visit(operator, `/-/console${path}`, { form })
+  expect(status, text).toBe(422)
+  expect(text).toMatch(new RegExp(`name="${wrong}"[^>]* aria-invalid="true"`))
+  expect(text).toContain(`value="${form.object}"`)
+})
+
+test('an action on a record that has gone says so, and leads back', async () => {
+  const form = { action: 'deleteBan', id: crypto.randomUUID(), reason: 'x' }
+  const { status, text } = await gateway.visit(operator, '/-/console/actions', {
+    form: { ...form, back: '/-/console/limits' },
+  })
+  expect([status, text]).toEqual([404, expect.stringContaining('was removed meanwhile')])
+  expect(text).toContain('<a href="/-/console/limits">Back</a>')
+})
+
+test('only a button that takes something away is red', async () => {
+  const pages = ['/limits', '/api-keys', '/audit', '/callers?kind=subject&value=mallory']
+  const texts = await Promise.all(
+    pages.map(async (path) => (await gateway.visit(operator, `/-/console${path}`)).text),
+  )
+  const labels = (pattern: RegExp) =>
+    [...texts.join('').matchAll(pattern)].map(([, label]) => label)
+  const red = labels(/<button class="danger">([^<]+)</g)
+  const others = labels(/<button>([^<]+)</g)
+  for (const label of [
+    'Revoke this subject everywhere',
+    'Ban a caller',
+    'Erase a person from the trail',
+  ])
+    expect(red).toContain(label)
+  for (const label of [
+    'Create an API key',
+    'Set a limit of its own',
+    'Reset a count',
+    'Give a plan',
+    'Lift this ban',
+    'Remove this revocation',
+  ]) {
+    expect(others).toContain(label)
+    expect(red).not.toContain(label)
+  }
+})
+
 test('a role that only opens the console reads and changes nothing', async () => {
   const viewer = await gateway.cookieOf({ subject: 'vera', roles: ['viewer'] })
   const { status, text } = await gateway.visit(viewer, '/-/console/decisions')
@@ -114,7 +224,12 @@ test('a page without events says in which part of the trail none matches', async
 
 test('an operator of a tenant reads no policy of all tenants', async () => {
   const tina = await gateway.cookieOf({ subject: 'tina', roles: ['operator'], tenant: 'acme' })
-  expect((await gateway.visit(tina, '/-/console/policy')).status).toBe(403)
+  for (const page of ['policy', 'mcp']) {
+    const refused = await gateway.visit(tina, `/-/console/${page}`)
+    expect(refused.status).toBe(403)
+    expect(refused.text).toContain('You are an operator of a tenant')
+    expect(refused.text).not.toContain('needs the permission')
+  }
   const { status, text } = await gateway.visit(tina, '/-/console')
   expect(status).toBe(200)
   expect(text).not.toContain('requests:explain')

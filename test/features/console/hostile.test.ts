@@ -185,11 +185,14 @@ describe.each(FORMS)('the form %s', (_name, path, form) => {
 describe.each(FORMS.filter(([, path]) => path === '/actions'))(
   'the action %s',
   (_name, path, form) => {
-    test('needs a reason', async () => {
+    test('needs a reason, which the form says', async () => {
       const { status, text } = await gateway.visit(operator, `/-/console${path}`, {
         form: { ...form, reason: ' ' },
       })
-      expect([status, text]).toEqual([422, expect.stringContaining('must not be empty')])
+      expect([status, text]).toEqual([
+        422,
+        expect.stringContaining('-reason-mistake">Enter a value.'),
+      ])
       expect(gateway.events.at(-1)?.change).toBeUndefined()
     })
   },

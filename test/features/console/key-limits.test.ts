@@ -5,7 +5,7 @@ import { operators } from '../../../src/features/operators/index.ts'
 import { signIn } from '../../../src/features/sign-in/index.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 import { PUBLIC_URL, startGateway } from '../../harness/gateway.ts'
-import { SIGN_IN_VARIABLES } from '../operators/sessions.ts'
+import { openSession, SIGN_IN_VARIABLES } from '../operators/sessions.ts'
 
 const rule = { limit: 9, windowSeconds: 86_400, onUnavailable: 'deny' } as const
 const policy = definePolicy({
@@ -50,6 +50,16 @@ test.each([
       const left = ['own', 'mine', 'ours'].map((name) => ({ name, limit: 9, remaining: 7 }))
       expect(await read.json()).toMatchObject({ limits: left })
     }
+    const Cookie = await openSession(gateway.redis, PUBLIC_URL, { roles: ['operator'] })
+    const absent = await app.fetch(
+      new Request(`${PUBLIC_URL}/-/console/mcp`, {
+        headers: { Cookie, accept: 'text/html', 'cf-connecting-ip': '192.0.2.1' },
+      }),
+    )
+    expect(absent.status).toBe(404)
+    const text = await absent.text()
+    expect(text).toContain('The policy of this gateway has no MCP server')
+    expect(text).not.toContain('permission')
   } finally {
     await gateway.close()
   }

@@ -179,6 +179,7 @@ const KINDS: readonly Kind[] = [
     policies: CONTROL,
     policy: CONTROL,
     policyBy: CONTROL,
+    notice: { skip: 'an operator only does not see what the last action has done' },
   }),
   ...kindsIn(
     {
