@@ -105,6 +105,8 @@ async function startOnNode(
   writeFileSync(
     entry,
     [
+      // Not every revision sets flags of its own.
+      `await import(${from(tree, 'cli', 'heap-flags.ts')}).then((own) => own.boundHeap(), () => {})`,
       `import { policyIn } from ${from(tree, 'dev', 'start', 'serve-node.ts')}`,
       `import { serve } from ${from(tree, server)}`,
       `import { roomy } from ${from(ROOT, 'bench', 'workers', 'policy.ts')}`,

@@ -1,6 +1,7 @@
 /** Our gateway on Node: the shipped policy, changed as `VARIANT` and `COUNT` say, with the limit of `LIMIT`. */
 import cluster from 'node:cluster'
 import { join } from 'node:path'
+import { boundHeap } from '../../cli/heap-flags.ts'
 import { policyIn } from '../../dev/start/serve-node.ts'
 import { ROOT } from '../../dev/start/settings.ts'
 import { type Policy, serve } from '../../src/runtimes/node/index.ts'
@@ -52,6 +53,7 @@ function isList({ method, path }: Policy['routes'][number]): boolean {
   return method === 'GET' && path === LISTED
 }
 
+boundHeap()
 if (cluster.isPrimary && process.env.PROCESSES !== undefined) {
   cluster.schedulingPolicy = cluster.SCHED_NONE
   for (let left = Number(process.env.PROCESSES); left > 0; left--) cluster.fork()

@@ -1,7 +1,9 @@
 /** A gateway of the soak on Node, as `portcullis serve` runs it. */
+import { boundHeap } from '../../cli/heap-flags.ts'
 import { serve } from '../../src/runtimes/node/index.ts'
 import policy from './policy.ts'
 
+boundHeap()
 const server = await serve({ policy })
 process.on('message', () => {
   gc?.()

@@ -25,3 +25,7 @@ test('V8 never chooses the old generation for new objects, which it does otherwi
 test('a heap whose long-lived entries are replaced stays below 1.7 times its live data', () => {
   expect(Number(run('churning-cache.mjs', BOUND, '--expose-gc'))).toBeLessThan(1.7)
 })
+
+test('the thread of the audit trail has a small young generation, whatever that of the main thread is', () => {
+  expect(Number(run('thread-memory.mjs', BOUND, '--max-semi-space-size=16'))).toBeLessThan(8)
+})

@@ -19,6 +19,11 @@ const CLOSE_MS = 5_000
 const SPOOL_WAIT_MS = 1_000
 /** After the thread has ended unexpectedly. */
 const RESTART_MS = 1_000
+/**
+ * Of the thread. Events are garbage once they are stored, so a larger one only takes memory. V8 ignores this limit while
+ * `--max-semi-space-size` is set, see `boundHeap`.
+ */
+const YOUNG_GENERATION_MB = 6
 
 /** The source in this repository, and the module that the package contains. */
 const THREAD = import.meta.url.endsWith('.ts') ? './thread.ts' : '../node/audit-thread.js'
@@ -74,6 +79,7 @@ export function createAuditTrail(variables: ThreadData['variables']): AuditTrail
     const workerData: ThreadData = { database, spool, variables }
     const worker = new Worker(fileURLToPath(new URL(THREAD, import.meta.url).href), {
       workerData,
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
       // `node:sqlite` is experimental in Node 22.
       execArgv: ['--disable-warning=ExperimentalWarning'],
     })
