@@ -17,6 +17,12 @@ interface Issue {
   readonly continue?: undefined
 }
 
+/**
+ * Returns an issue that ends the checks of its value, and not those of an object that contains it: a mistake in one
+ * variable must not hide that another one is missing.
+ */
+export const last = (message: string): Issue => ({ message, continue: undefined })
+
 /** Creates a check that may find several mistakes in a value. */
 export function superRefine<Value>(
   examine: (value: Value, findings: Findings) => void,

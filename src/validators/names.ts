@@ -5,9 +5,9 @@ import * as z from 'zod/mini'
 const UNPRINTABLE = '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029'
 /** White space at the end of a header value is removed: `alice ` would arrive as `alice`. */
 const BLANK = ' \\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000\\ufeff'
-/** Without classes such as `\s`, which JSON Schema tools in other languages read differently. */
+/** Also accepts an empty text. Without classes such as `\s`, which JSON Schema tools in other languages read differently. */
 const PRINTABLE = new RegExp(
-  `^[^${UNPRINTABLE}${BLANK}](?:[^${UNPRINTABLE}]*[^${UNPRINTABLE}${BLANK}])?$`,
+  `^(?:[^${UNPRINTABLE}${BLANK}](?:[^${UNPRINTABLE}]*[^${UNPRINTABLE}${BLANK}])?)?$`,
 )
 
 /** Printable ASCII without quote and backslash (RFC 6749 section 3.3). */
@@ -18,7 +18,7 @@ export const scopeName = z
 /** Text of 1 to `maxChars` characters that is safe in a token, a header and a log line. */
 export const name = (maxChars: number) =>
   z.string().check(
-    z.minLength(1, { abort: true }),
+    z.minLength(1),
     z.maxLength(maxChars),
     z.regex(PRINTABLE, 'must be printable'),
     // A lone surrogate has no UTF-8 form, so two different names would become equal.

@@ -2,7 +2,7 @@
 
 import * as z from 'zod/mini'
 import { isPublished } from '../crypto/weak-keys.ts'
-import { superRefine } from './checks.ts'
+import { last, superRefine } from './checks.ts'
 import { type Algorithm, MAX_KEY_ID_CHARS, sortKeys } from './jwk.ts'
 
 const member = z.string('is missing').check(
@@ -12,9 +12,8 @@ const member = z.string('is missing').check(
 )
 
 const wholeSeconds = z.number('must be whole seconds').check(
-  z.refine((seconds) => Number.isSafeInteger(seconds) && seconds >= 0, {
-    error: 'must be whole seconds',
-    abort: true,
+  superRefine((seconds, { addIssue }) => {
+    if (!(Number.isSafeInteger(seconds) && seconds >= 0)) addIssue(last('must be whole seconds'))
   }),
 )
 
@@ -99,7 +98,13 @@ export const soundJwk = signingJwk.check(
  */
 export const signingKeys = z
   .object(
-    { keys: z.array(soundJwk).check(z.minLength(1, { error: 'must not be empty', abort: true })) },
+    {
+      keys: z.array(soundJwk).check(
+        superRefine(({ length }, { addIssue }) => {
+          if (length === 0) addIssue(last('must not be empty'))
+        }),
+      ),
+    },
     'must be a JWK Set',
   )
   .check(

@@ -3,7 +3,7 @@
 import * as z from 'zod/mini'
 import { isGuessable } from '../crypto/weak-keys.ts'
 import { JsonRefused, parseStrictJson } from '../http/strict-json.ts'
-import { superRefine } from './checks.ts'
+import { last, superRefine } from './checks.ts'
 import { converted } from './schema-parts.ts'
 
 const NOT_HTTP = 'must be an http or https URL'
@@ -14,7 +14,7 @@ export const httpUrl = z.string(NOT_HTTP).check(
   z.trim(),
   superRefine<string>((url, { addIssue }) => {
     const message = isHttpUrl(url) ? hasCredentials(url) && WITH_CREDENTIALS : NOT_HTTP
-    if (message) addIssue({ message, continue: undefined })
+    if (message) addIssue(last(message))
   }),
 )
 

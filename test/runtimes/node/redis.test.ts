@@ -1,6 +1,6 @@
 /** Which Redis the environment names, on each runtime. */
 import { describe, expect, it } from 'vitest'
-import { parseConfig } from '../../../src/features/environment.ts'
+import { EVERY_FEATURE, parseConfig } from '../../../src/features/environment.ts'
 import { nodeEnvironment } from '../../../src/runtimes/node/environment/node-environment.ts'
 import { parseRedisUrl } from '../../../src/runtimes/node/environment/redis-url.ts'
 import { good, mistakes } from '../../validators/environment.ts'
@@ -52,6 +52,34 @@ describe('Redis on Node', () => {
       'UPSTASH_REDIS_REST_TOKEN: must not be set together with REDIS_URL; remove one of them',
     ])
   })
+
+  const VALUES = [
+    '',
+    'x',
+    '-1',
+    '[]',
+    '{}',
+    '[{}]',
+    '[{"issuer":"","audience":"","id":""}]',
+    '{"keys":[]}',
+    '{"keys":[{"nbf":0.5}]}',
+  ] as const
+  const variables = Object.keys(nodeEnvironment({}, EVERY_FEATURE)._zod.def.shape)
+  it.each(variables.filter((name) => !name.startsWith('ORIGIN')))(
+    'no value of %s hides what is missing',
+    (name) => {
+      for (const value of VALUES) {
+        const env: Record<string, string> = { AUDIT_ADDRESSES: 'hashed', [name]: value }
+        const all = mistakes(env, nodeEnvironment(env, EVERY_FEATURE))
+        expect(all, value).toContain('ORIGIN_URL: is missing; set it, or bind a service as ORIGIN')
+        if (!name.startsWith('AUDIT_ADDRESS'))
+          expect(all, value).toContain(
+            'AUDIT_ADDRESS_KEY: is missing; AUDIT_ADDRESSES=hashed requires it',
+          )
+        expect(new Set(all).size, value).toBe(all.length)
+      }
+    },
+  )
 
   it.each([
     '',

@@ -1,5 +1,6 @@
 /** The variables of the audit trail on Node. */
 import * as z from 'zod/mini'
+import { last, superRefine } from '../../../validators/checks.ts'
 import { signingKeys } from '../../../validators/signing-jwk.ts'
 import { json } from '../../../validators/variables.ts'
 
@@ -27,17 +28,18 @@ const DEFAULT_SPOOL_MIB = 256
 /** As `AUDIT_SPOOL`. */
 export const NO_SPOOL = 'off'
 
+const NO_ADDRESS =
+  'must be sqlite: and the path of a file, such as sqlite:/var/lib/portcullis/audit.db, or ' +
+  'the URL of a PostgreSQL database, such as postgres://user:password@host/database'
+
 const hasSslMode = (value: string): boolean =>
   SSL_MODES.includes(URL.parse(value)?.searchParams.get('sslmode') ?? null)
 
 export const auditVariables = {
   AUDIT_DATABASE: z.optional(
     z.string().check(
-      z.refine(isAddress, {
-        error:
-          'must be sqlite: and the path of a file, such as sqlite:/var/lib/portcullis/audit.db, or ' +
-          'the URL of a PostgreSQL database, such as postgres://user:password@host/database',
-        abort: true,
+      superRefine((value, { addIssue }) => {
+        if (!isAddress(value)) addIssue(last(NO_ADDRESS))
       }),
       z.refine(hasSslMode, 'sslmode must be verify-full or disable'),
     ),
