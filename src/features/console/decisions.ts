@@ -28,7 +28,7 @@ import {
 import { card, facts, NO_STORE_TEXT, periodLinks, streamBox } from './markup.ts'
 import type { PageDefinition, Query } from './page.ts'
 import { withPeriod } from './period.ts'
-import { chartOf, facet, incomplete } from './summary-parts.ts'
+import { callersIn, chartOf, countedIn, facet, incomplete } from './summary-parts.ts'
 
 const EVENTS = '50'
 
@@ -98,7 +98,7 @@ function decisionsPage(
     ...shown,
     stream: TAIL_PATH,
     content: html`${periodLinks('/decisions', query)}
-${card('When', html`${chartOf(summary, query)}${incomplete(summary)}`)}
+${card('When', html`${chartOf(summary, query)}<p class="note">${countedIn(summary)}</p>${incomplete(summary)}`)}
 ${card('Search', searchForm(query))}
 ${card(
   'Events',
@@ -119,7 +119,8 @@ ${card(
       'address',
       facets.address,
       query,
-    )}</div>`,
+    )}</div>
+${callersIn(summary)}`,
   }
 }
 

@@ -16,7 +16,7 @@ import { timesOf, withPeriod } from './period.ts'
 import { policyChangesView } from './policy-history.ts'
 import { type PolicyView, policyView } from './policy-view.ts'
 import { statusView } from './status.ts'
-import { chartOf, facet, incomplete } from './summary-parts.ts'
+import { chartOf, countedIn, facet, incomplete } from './summary-parts.ts'
 
 type Status = z.infer<typeof statusView>
 type Change = z.infer<typeof policyChangesView>['changes'][number]
@@ -94,27 +94,28 @@ const stateOf = (open: number, isolates: number): Markup =>
     : html`<span class="error">fails in ${numberOf(open)} of ${numberOf(isolates)} instances</span>`
 
 function statusFacts(
-  { isolates, requests, open, auditEvents, auditWaiting, newestEventAt }: Status,
+  { isolates, open, auditEvents, auditWaiting, newestEventAt }: Status,
   nowMs: number,
   perSecond: number | undefined,
 ): Markup {
   const behind = newestEventAt === null ? undefined : Math.max(0, nowMs - Date.parse(newestEventAt))
-  return facts([
+  return html`${facts([
     ['Running instances', numberOf(isolates)],
-    ['Decisions in total', numberOf(sumOf(requests))],
-    ...(perSecond === undefined ? [] : [['Now', `${rateOf(perSecond)} per second`] as const]),
+    ...(perSecond === undefined
+      ? []
+      : [['Now', `${rateOf(perSecond)} decisions per second, in the last minute`] as const]),
     ...Object.entries(open).map(
       ([name, count]) => [DEPENDENCIES[name] ?? name, stateOf(count, isolates)] as const,
     ),
     [
       'Audit queue',
-      `${numberOf(auditWaiting)} events wait, ${numberOf(auditEvents.lost ?? 0)} were lost`,
+      `${numberOf(auditWaiting)} events wait, ${numberOf(auditEvents.lost ?? 0)} were lost since the counters began`,
     ],
     [
       'Newest event',
       behind === undefined ? 'none' : `${numberOf(Math.round(behind / 1_000))} seconds ago`,
     ],
-  ])
+  ])}<p class="note">From the shared counters in Redis: each instance reports every 10 seconds.</p>`
 }
 
 function decisionsIn(summary: Summary, query: Query): Markup {
@@ -131,7 +132,8 @@ function decisionsIn(summary: Summary, query: Query): Markup {
     ['99 % within (p99)', durationMs === null ? '-' : `${Math.round(durationMs.p99)} ms`],
   ]
   const { [LIVE_PARAMETER]: _, ...rest } = query
-  return html`<dl class="tiles">${tiles.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
+  return html`<p class="note">${countedIn(summary)}</p>
+<dl class="tiles">${tiles.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
 ${card('Decisions', html`${chartOf(summary, rest)}${incomplete(summary)}`)}
 <div class="grid">${facet('Refusals by reason', 'reason', facets.reason, rest)}${facet('Routes', 'route', facets.route, rest)}</div>`
 }
