@@ -69,7 +69,13 @@ const LOOKUP_FIELD: FormField = {
 const LOOKUP = { path: `${PATH}/lookup`, label: 'Look up', fields: [LOOKUP_FIELD] }
 
 export const API_KEYS: readonly PageDefinition[] = [
-  { path: PATH, id: 'apiKeys', name: 'API keys', needs: 'listApiKeys', show: showList },
+  {
+    path: PATH,
+    id: 'apiKeys',
+    name: 'API keys',
+    needs: ['listApiKeys', 'lookUpApiKey', 'createApiKey', 'listPlans'],
+    show: showList,
+  },
   { path: `${PATH}/:id`, id: 'apiKey', show: showKey },
   {
     method: 'POST',
@@ -231,7 +237,7 @@ async function keyView(desk: Desk, id: string, note?: string): Promise<ConsolePa
       'Key',
       keyFacts(key),
     )}${card(
-      'Remaining',
+      'Remaining now',
       left === undefined
         ? 'Your role lacks portcullis:api-keys:usage.'
         : table(
@@ -318,7 +324,7 @@ function usageChart(
   return html`<ul class="links" aria-label="Period">${Object.keys(USAGE_DAYS).map(
     (each) =>
       html`<li><a href="${pathTo(`${PATH}/${id}`, { last: each })}"${each === last ? html` aria-current="true"` : ''}>${each}</a></li>`,
-  )}</ul><p>${numberOf(total)} requests. Days are of UTC.</p>
+  )}</ul><p>${numberOf(total)} requests in the last ${last}, counted from the events in the audit database. Days are of UTC.</p>
 ${decisionChart({ buckets, bucketSeconds: DAY_MS / 1_000, since, until }, (from, to) =>
   pathTo('/decisions', { key: id, since: from, until: to }),
 )}`

@@ -36,7 +36,7 @@ export const AUDIT_CHAIN: readonly PageDefinition[] = [
     path: PATH,
     id: 'auditChain',
     name: 'Audit chain',
-    needs: 'readAuditChain',
+    needs: ['readAuditChain', 'createErasure'],
     async show(desk): Promise<ConsolePage> {
       const id = desk.query.erasure
       const ordered =

@@ -12,6 +12,7 @@ export const CALLERS: PageDefinition = {
   path: '/callers',
   id: 'callers',
   name: 'Callers',
+  needs: ['readCaller'],
   async show({ query, read }) {
     const { kind = 'subject', value } = query
     if (value?.startsWith('pk_')) return secretInUrl

@@ -37,6 +37,7 @@ export const DECISIONS: readonly PageDefinition[] = [
     path: '/decisions',
     id: 'decisions',
     name: 'Decisions',
+    needs: ['queryAudit'],
     async show(desk) {
       const query = withPeriod(desk.query)
       const filters = filtersOf(query, desk.nowMs)
@@ -56,6 +57,7 @@ export const DECISIONS: readonly PageDefinition[] = [
   {
     path: '/decisions/:id',
     id: 'event',
+    needs: ['queryAudit'],
     async show(desk) {
       const id = desk.param('id')
       const found = REQUEST_ID.test(id)

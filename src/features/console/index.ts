@@ -14,6 +14,7 @@ import { createPolicyHistory } from './policy-history.ts'
 import { CONSOLE_PERMISSION, consoleRoutes } from './routes.ts'
 import { consoleVariables } from './schema.ts'
 import { statusCalls } from './status.ts'
+import { strayNavigations } from './stray-navigations.ts'
 
 export interface ConsoleOptions {
   /**
@@ -51,6 +52,7 @@ export function console(options: ConsoleOptions = {}): Feature {
       const groups = [consoleCalls, keyLimitCalls, issuerCalls, mcpCalls, statusCalls]
       return {
         tasks: [history.task],
+        around: [strayNavigations(new URL(parts.publicUrl).origin)],
         operatorCalls: [history.calls, ...groups.map((calls) => calls(parts))],
         calls: () => consoleRoutes(parts, authentication),
       }

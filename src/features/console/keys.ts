@@ -29,6 +29,7 @@ export const KEYS: PageDefinition = {
   path: '/keys',
   id: 'keys',
   name: 'Keys and issuers',
+  needs: ['listKeys', 'readIssuers'],
   async show(desk): Promise<ConsolePage> {
     const listed = await desk.read('listKeys', keyPage)
     const issuers = await desk.read('readIssuers', issuersView)

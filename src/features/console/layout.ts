@@ -143,6 +143,10 @@ const who = ({ name, subject, issuer, tenant }: Visitor) =>
     tenant === undefined ? '' : html` <span class="tag">${tenant}</span>`
   } <a href="/oauth/sign-out">Sign out</a></p>`
 
+/** What a person names who asks for help. */
+export const reference = (c: Context): Markup =>
+  html`<p>Request: <code>${c.get('portcullis.requestId') as string}</code></p>`
+
 /** Returns a path of the console with a query. Empty values are left out. */
 export function pathTo(
   path: string,

@@ -48,6 +48,7 @@ export const LIMITS: PageDefinition = {
   path: PATH,
   id: 'limits',
   name: 'Limits and bans',
+  needs: ['listLimits', 'listBans', 'listRevocations'],
   async show(desk): Promise<ConsolePage> {
     const limits = await desk.read('listLimits', limitPage, pageOf(desk, 'overrides'))
     const bans = await desk.read('listBans', banPage, pageOf(desk, 'bans'))

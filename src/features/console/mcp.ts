@@ -17,7 +17,8 @@ export const MCP: PageDefinition = {
   path: PATH,
   id: 'mcp',
   name: 'MCP',
-  needs: 'listMcpTools',
+  needs: ['listMcpTools'],
+  isOfPlatform: true,
   absent: 'The policy of this gateway has no MCP server: no route of it comes from mcp().',
   async show(desk): Promise<ConsolePage> {
     const view = await desk.read('listMcpTools', mcpView)

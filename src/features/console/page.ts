@@ -64,8 +64,13 @@ export interface PageDefinition {
   readonly id: string
   /** The name in the navigation. Default: not part of it. */
   readonly name?: string
-  /** The operators' call without which the gateway has no such page. */
-  readonly needs?: string
+  /**
+   * Operators' calls: without one of them, the gateway has no such page, and without the permission of one, the page is
+   * not in the navigation and is refused (403). Default: the page needs none.
+   */
+  readonly needs?: readonly string[]
+  /** Whether operators of a tenant are refused. Default false. */
+  readonly isOfPlatform?: boolean
   /** What the policy lacks if the gateway does not have that call. */
   readonly absent?: string
   /** Whether it changes something, and needs the login that `console()` demands for changes. Default false. */

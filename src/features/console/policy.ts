@@ -15,6 +15,8 @@ export const POLICY: PageDefinition = {
   path: '/policy',
   id: 'policy',
   name: 'Policy',
+  needs: ['readPolicy'],
+  isOfPlatform: true,
   async show(desk) {
     const shown = await desk.read('readPolicy', policyView)
     if (shown === undefined) throw unreadable(desk, 'readPolicy', POLICY_PERMISSION)

@@ -63,7 +63,7 @@ export const RELATIONS: readonly PageDefinition[] = [
     path: PATH,
     id: 'relations',
     name: 'Relations',
-    needs: 'listRelations',
+    needs: ['listRelations'],
     absent: 'The policy of this gateway has no relations that the gateway stores.',
     async show(desk) {
       const { query } = desk

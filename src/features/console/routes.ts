@@ -20,9 +20,11 @@ import {
   type ConsolePage,
   LIVE_PARAMETER,
   OVERVIEW_STREAM_PATH,
+  reference,
   renderConsole,
   TAIL_PATH,
 } from './layout.ts'
+import { createMenu } from './menu.ts'
 import { DeniedWithPage } from './mistakes.ts'
 import { createNotices, forgetNotice } from './notices.ts'
 import type { PageDefinition } from './page.ts'
@@ -55,17 +57,8 @@ export function consoleRoutes(
   const people = peopleOf(parts, { authentication, asksForLogin: true, isAttended })
   const deskOf = createDesks(parts)
   const notices = createNotices(parts.redis)
+  const menu = createMenu(parts)
   const { origin } = new URL(parts.publicUrl)
-
-  const hasCall = (id: string | undefined) =>
-    id === undefined || parts.contributed().calls.some(({ operation }) => operation.id === id)
-
-  /** Returns the pages of the navigation that this gateway has. */
-  function navigation() {
-    return PAGES.flatMap(({ name, path, needs }) =>
-      name === undefined || !hasCall(needs) ? [] : [{ name, path }],
-    )
-  }
 
   /** A refusal may come before the caller is known. */
   function render(c: Context, page: ConsolePage) {
@@ -74,7 +67,7 @@ export function consoleRoutes(
       return renderConsole(c, page, [], undefined, origin)
     const { subject, issuer, tenant, signIn } = caller
     const visitor = { subject, issuer, tenant, name: signIn?.name }
-    return renderConsole(c, page, navigation(), visitor, origin)
+    return renderConsole(c, page, menu.navigationOf(caller, PAGES), visitor, origin)
   }
 
   /** Adds what the last action has done, once. */
@@ -100,7 +93,7 @@ export function consoleRoutes(
       }),
       handlers: [
         async function showPage(c) {
-          if (!hasCall(needs)) throw new Denied({ code: 'not_found' })
+          menu.requireOne(c, needs)
           const shown = await show(deskOf(c))
           return shown instanceof Response ? shown : render(c, await withNotice(c, shown))
         },
@@ -122,7 +115,7 @@ export function consoleRoutes(
   return PAGES.map(routeOf)
 
   /** Shows a refusal as a page. A navigation without a session leads to the sign-in instead. */
-  function errorPagesOf({ needs, absent }: PageDefinition): MiddlewareHandler {
+  function errorPagesOf({ needs = [], absent }: PageDefinition): MiddlewareHandler {
     return async function errorPages(c, next) {
       await next()
       const { error } = c
@@ -138,7 +131,14 @@ export function consoleRoutes(
         return
       }
       const back = pageBefore(c)
-      const isAbsent = denial?.code === 'not_found' && absent !== undefined && !hasCall(needs)
+      const permissions = menu.permissionsOf(needs)
+      const isAbsent =
+        denial?.code === 'not_found' && absent !== undefined && permissions.length === 0
+      const text = isAbsent
+        ? absent
+        : denial?.code === 'permission_missing' && permissions.length > 1
+          ? oneOf(permissions)
+          : detail
       replaceResponse(
         c,
         await render(c, {
@@ -146,9 +146,9 @@ export function consoleRoutes(
           title: asksForLogin ? 'Sign in again' : `Refused: ${status}`,
           content: asksForLogin
             ? html`<p>This needs a newer or stronger sign-in. Nothing was changed.</p>
-<p><a href="${signInPath({ returnPath: back ?? CONSOLE_PATH, prompt: 'login', ...(denial.demand ?? authentication) })}">Sign in</a></p>`
-            : html`<p>${isAbsent ? absent : detail}</p>${denial?.code === 'invalid_input' ? mistakes(denial.errors) : ''}
-<p>Code: <code>${code}</code></p><p>${back === undefined ? '' : html`<a href="${back}">Back</a> `}<a href="${CONSOLE_PATH}">Overview</a></p>`,
+<p><a href="${signInPath({ returnPath: back ?? CONSOLE_PATH, prompt: 'login', ...(denial.demand ?? authentication) })}">Sign in</a></p>${reference(c)}`
+            : html`<p>${text}</p>${denial?.code === 'invalid_input' ? mistakes(denial.errors) : ''}
+<p>Code: <code>${code}</code></p>${reference(c)}<p>${back === undefined ? '' : html`<a href="${back}">Back</a> `}<a href="${CONSOLE_PATH}">Overview</a></p>`,
         }),
       )
     }
@@ -165,6 +165,9 @@ export function consoleRoutes(
     return BACK.test(path) && !isForm ? path : undefined
   }
 }
+
+const oneOf = (permissions: readonly string[]): string =>
+  `This page needs one of these permissions: ${permissions.join(', ')}.`
 
 const mistakes = (errors: readonly { readonly path: string; readonly message: string }[]) =>
   html`<ul>${errors.map(({ path, message }) => html`<li><code>${path.slice(1)}</code> ${message}</li>`)}</ul>`

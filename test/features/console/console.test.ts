@@ -164,10 +164,87 @@ test('only a button that takes something away is red', async () => {
   }
 })
 
+/** The names in the navigation of a page. */
+const menuIn = (text: string) =>
+  [...(/<nav.*?<\/nav>/s.exec(text)?.[0] ?? '').matchAll(/>([^<>]+)<\/a>/g)].map(([, name]) => name)
+
+const WHOLE_MENU = [
+  ...['Overview', 'Decisions', 'Callers', 'API keys', 'Limits and bans', 'Policy', 'Relations'],
+  ...['MCP', 'Keys and issuers', 'Audit chain'],
+]
+
+test.each([
+  ['operator', undefined, WHOLE_MENU],
+  ['operator', 'acme', WHOLE_MENU.filter((name) => name !== 'Policy' && name !== 'MCP')],
+  ['viewer', undefined, ['Overview']],
+  ['support', undefined, ['Overview', 'Callers']],
+])(
+  'the navigation of %s of the tenant %s has the pages that it may read',
+  async (role, tenant, names) => {
+    const person = { subject: 'nora', roles: [role], ...(tenant !== undefined && { tenant }) }
+    const { text } = await gateway.visit(await gateway.cookieOf(person), '/-/console')
+    expect(menuIn(text)).toEqual(names)
+  },
+)
+
+test.each([
+  ['/decisions', 'portcullis:audit:read'],
+  [`/decisions/${OF_ACME}`, 'portcullis:audit:read'],
+  ['/callers', 'portcullis:callers:read'],
+  ['/limits', 'portcullis:limits:list, portcullis:bans:list, portcullis:revocations:list'],
+  ['/api-keys', 'portcullis:api-keys:list'],
+  ['/policy', 'portcullis:policy:read'],
+  ['/relations', 'portcullis:relations:read'],
+  ['/mcp', 'portcullis:mcp:read'],
+  ['/keys', 'portcullis:keys:list'],
+  ['/audit', 'portcullis:audit:verify, portcullis:audit:erase'],
+])(
+  '%s without a permission of its content is 403, names %s, and the request',
+  async (path, named) => {
+    const viewer = await gateway.cookieOf({ subject: 'vera', roles: ['viewer'] })
+    const { status, headers, text } = await gateway.visit(viewer, `/-/console${path}`)
+    expect(status).toBe(403)
+    expect(text).toContain(named)
+    const { requestId, reason } = gateway.events.at(-1) ?? {}
+    expect(reason).toBe(`permission_missing:${named.split(',')[0]}`)
+    expect(text).toContain(`Request: <code>${requestId}</code>`)
+    expect(headers.get('X-Request-Id')).toBe(requestId)
+  },
+)
+
+test.each([
+  ['/-/console', 303],
+  ['/-/console/decisions', 303],
+  ['/-/console/', 404],
+  ['/-/console/decision', 404],
+  ['/-/console/actions', 405],
+  ['/-/console/a%2fb', 400],
+])('a browser that sends no Sec-Fetch-Mode gets no JSON of %s, but %i', async (path, status) => {
+  const load = (accept: string) =>
+    gateway.isolateFetch(new Request(PUBLIC_URL + path, { headers: { Accept: accept } }))
+  const page = await load('text/html,*/*;q=0.8')
+  expect(page.status).toBe(status)
+  if (status === 303) return expect(page.headers.get('Location')).toMatch(/^\/oauth\/sign-in\?/)
+  expect(page.headers.get('Content-Type')).toContain('text/html')
+  expect(await page.text()).toContain(`<code>${page.headers.get('X-Request-Id')}</code>`)
+  const program = await load('*/*')
+  expect(program.headers.get('Content-Type')).toContain('application/problem+json')
+})
+
+test('each figure of the overview has its period and its source', async () => {
+  const { text } = await gateway.visit(operator, '/-/console?last=24h')
+  expect(text).toMatch(
+    /Decisions from .* to .* UTC, counted from the events in the audit database\./s,
+  )
+  expect(text).toContain('From the shared counters in Redis')
+  // They began at another time than the period.
+  expect(text).not.toContain('in total')
+})
+
 test('a role that only opens the console reads and changes nothing', async () => {
   const viewer = await gateway.cookieOf({ subject: 'vera', roles: ['viewer'] })
   const { status, text } = await gateway.visit(viewer, '/-/console/decisions')
-  expect(status).toBe(200)
+  expect(status).toBe(403)
   expect(text).not.toContain('user-of-acme')
   for (const action of ['createRevocation', 'createBan', 'createLimitOverride', 'disableApiKey']) {
     const form = { action, kind: 'subject', value: 'x', seconds: '60', reason: 'x' }
