@@ -206,4 +206,16 @@ export const serviceCases: readonly FieldCase[] = [
       tests: ['test/features/sign-in/providers.test.ts > for this client is accepted: %j'],
     },
   },
+  {
+    symptom: 'a request whose scope has two spaces, or one at an end, is refused',
+    sources: ['the-control-group/authx#69', 'cryptpad/sso#19'],
+    expected: 'empty names are ignored, and are not sent to a provider',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/features/authorization-server/scope.test.ts > names with more spaces than needed',
+        'test/features/sign-in/providers.test.ts > and a requested scope has one space between its names',
+      ],
+    },
+  },
 ]

@@ -2,7 +2,7 @@
 import * as z from 'zod/mini'
 import { IDENTITY_HEADERS } from '../../validators/identity-headers.ts'
 import { isReserved } from '../../validators/request-header.ts'
-import { nonEmpty, text } from '../../validators/schema-parts.ts'
+import { nonEmpty, requestedScope, text } from '../../validators/schema-parts.ts'
 import { privateUrl } from '../../validators/variables.ts'
 
 const variable = z
@@ -65,7 +65,7 @@ export const clientCredentialsSchema = z
       z.enum(['client_secret_basic', 'client_secret_post']),
       'client_secret_basic',
     ),
-    scope: z.optional(nonEmpty),
+    scope: z.optional(requestedScope),
     resource: z.optional(nonEmpty),
     audience: z.optional(nonEmpty),
   })

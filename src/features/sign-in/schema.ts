@@ -4,7 +4,7 @@ import { authenticationSchema } from '../../validators/authentication.ts'
 import { superRefine } from '../../validators/checks.ts'
 import { requirements } from '../../validators/claim-requirements.ts'
 import { roleNames } from '../../validators/names.ts'
-import { text, wholeNumber, withShorthand } from '../../validators/schema-parts.ts'
+import { requestedScope, text, wholeNumber, withShorthand } from '../../validators/schema-parts.ts'
 import { privateUrl } from '../../validators/variables.ts'
 import { ENGLISH } from './rendering/english.ts'
 import { mistakesInTexts } from './rendering/language.ts'
@@ -96,7 +96,7 @@ export const signInClientSchema = z.strictObject({
   preset: z.optional(z.literal('github')),
   apiUrl: z.optional(privateUrl),
   scope: z._default(
-    text(1_024).check(
+    requestedScope.check(
       z.refine((scope) => scope.split(' ').includes('openid'), 'must contain openid'),
     ),
     'openid',

@@ -4,7 +4,13 @@ import { superRefine } from '../../validators/checks.ts'
 import { type Config, type FeatureVariables, readVariables } from '../../validators/environment.ts'
 import { ALGORITHMS } from '../../validators/jwk.ts'
 import { issuerName } from '../../validators/names.ts'
-import { nonEmpty, text, unique, wholeNumber } from '../../validators/schema-parts.ts'
+import {
+  nonEmpty,
+  requestedScope,
+  text,
+  unique,
+  wholeNumber,
+} from '../../validators/schema-parts.ts'
 import { json, privateUrl } from '../../validators/variables.ts'
 import { SIGNAL_ACTIONS } from './action.ts'
 import { EVENT_NAMES, eventNameOf } from './event-types.ts'
@@ -98,7 +104,7 @@ const transmitterSecrets = z.strictObject({
       id: text(512),
       secret: text(1_024),
       tokenEndpoint: privateUrl,
-      scope: z.optional(text(1_024)),
+      scope: z.optional(requestedScope),
     }),
   ),
 })

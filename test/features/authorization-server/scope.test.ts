@@ -59,6 +59,7 @@ describe('a granted scope', () => {
     ['the part of a pattern that roles grant', undefined, [['a:*', 'd:*']], 'a:r'],
     ['each requested name once', 'b:r b:r', [['a:r', 'b:r']], 'b:r'],
     ['a requested part of the roles if there is no bound', 'b:r', [undefined], 'b:r'],
+    ['names with more spaces than needed', ' a:r  b:r ', [['a:r', 'b:r']], 'a:r b:r'],
     ['names that are not permissions', 'openid', [['openid', 'profile']], 'openid'],
   ] as const)('is %s', (_, requested, bounds, expected) => {
     expect(granted(requested, bounds)).toBe(expected)
@@ -87,8 +88,8 @@ describe('a granted scope', () => {
       'scope_unbounded',
     ],
     ['a quote', 'a"', [undefined], 'scope_malformed'],
-    ['two spaces', 'a:r  b:r', [undefined], 'scope_malformed'],
-    ['a single space', ' ', [undefined], 'scope_malformed'],
+    ['two names with a tab between them', 'a:r\tb:r', [undefined], 'scope_malformed'],
+    ['nothing but spaces', '  ', [undefined], 'scope_malformed'],
     [
       'more than 100 names',
       Array.from({ length: 101 }, (_, at) => `a${at}`).join(' '),

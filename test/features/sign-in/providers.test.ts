@@ -5,6 +5,7 @@ import { introspection } from '../../../src/features/introspection/index.ts'
 import { signIn } from '../../../src/features/sign-in/index.ts'
 import { createProvider, type Provider } from '../../../src/features/sign-in/provider.ts'
 import { formatStyle } from '../../../src/features/sign-in/rendering/page-theme.ts'
+import { signInClientSchema } from '../../../src/features/sign-in/schema.ts'
 import { SESSION_COOKIE } from '../../../src/features/sign-in/session.ts'
 import { composeServices, type GatewayEnv } from '../../../src/gateway/compose-services.ts'
 import { WORKERS } from '../../../src/gateway/runtime.ts'
@@ -234,6 +235,12 @@ describe('mistakes are named', () => {
       /scope: must contain openid/,
     )
     expect(compose({ ISSUER_CLIENTS: clients({ signIn: { name: 'x' } }) })).not.toThrow()
+  })
+
+  test('and a requested scope has one space between its names', () => {
+    const { scope } = signInClientSchema.parse({ name: 'x', scope: ' openid  email ' })
+    expect(scope).toBe('openid email')
+    expect(signInClientSchema.safeParse({ name: 'x', scope: '  ' }).success).toBe(false)
   })
 
   test('of a client of GitHub with a key, which GitHub does not accept', async () => {
