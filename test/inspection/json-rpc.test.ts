@@ -4,10 +4,11 @@ import * as z from 'zod'
 import { createAuthorizer } from '../../src/access/permissions.ts'
 import type { InspectOptions } from '../../src/middleware/inspect.ts'
 import { shapeOf, type Worth } from '../features/signatures/shapes.ts'
+import { usualOrLong } from '../harness/long.ts'
 import { inspected } from './app.ts'
 import { readerOf } from './reader.ts'
 
-const SHAPES = 4_000
+const SHAPES = usualOrLong(1_500, 4_000)
 const MAX_BATCH = 4
 const JSON_TYPE = 'application/json'
 

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { KeySetCache } from '../../../src/access/tokens/key-set-source.ts'
+import { usualOrLong } from '../../harness/long.ts'
 import { type Behavior, keySetOn, startProvider } from './provider.ts'
 import { createSigner, NOW_MS } from './signer.ts'
 
@@ -86,6 +87,6 @@ it('a new key works one cool-down after its publication, with one download per c
         expect(startedMs - previousMs).toBeGreaterThanOrEqual(COOL_DOWN_MS)
       }
     }),
-    { numRuns: 300, examples: [[FROM_THE_FUTURE]] },
+    { numRuns: usualOrLong(120, 300), examples: [[FROM_THE_FUTURE]] },
   )
 })

@@ -1,14 +1,16 @@
 /** The Workers of this repository, and the template of a new project. */
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { environmentOf } from '../../../cli/deploy/environment.ts'
 import { readProject } from '../../../cli/deploy/project.ts'
 import { type Checkout, makeCheckout } from '../../dev/start/checkout.ts'
 import { type CloudflareApi, startCloudflareApi } from '../../harness/cloudflare-api.ts'
 import { startHttpServer, type TestServer } from '../../harness/http-server.ts'
+import { describeInLong } from '../../harness/long.ts'
 import { ROOT } from '../../harness/process.ts'
 
-describe('npm run deploy in a checkout', () => {
+/** In each run, `deploy.slow.test.ts` deploys a project with its Workers. */
+describeInLong('npm run deploy in a checkout', () => {
   let api: CloudflareApi
   let gateway: TestServer
   let checkout: Checkout

@@ -1,4 +1,5 @@
 /** The script grants, takes back and writes what the specification of leases requires. */
+
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { RateLimit } from '../../../../src/access/admission/limit.ts'
@@ -8,13 +9,14 @@ import { createRedisAdmissionStore } from '../../../../src/access/admission/redi
 import type { AdmissionQuery } from '../../../../src/access/admission/store.ts'
 import type { RedisConnection } from '../../../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../../../src/redis/keys.ts'
+import { usualOrLong } from '../../../harness/long.ts'
 import { startTestRedis, type TestRedis } from '../../../harness/redis.ts'
 import { REDIS_PROTOCOLS } from '../../../harness/redis-protocols.ts'
 import { limitOf } from '../callers.ts'
 import { createModel, type ModelGrant } from '../exact-model.ts'
 import { SEED } from '../schedules.ts'
 
-const RUNS = { seed: SEED, numRuns: 25 }
+const RUNS = { seed: SEED, numRuns: usualOrLong(12, 25) }
 const WINDOW_SECONDS = 60
 const WINDOW_MICROS = WINDOW_SECONDS * 1e6
 

@@ -1,4 +1,5 @@
 /** The Lua scripts decide, count and write what the specification of an exact window requires. */
+
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { counterName } from '../../../../src/access/admission/redis/limit-overrides.ts'
@@ -7,6 +8,7 @@ import { createRedisAdmissionStore } from '../../../../src/access/admission/redi
 import { READ_CHANGES_SCRIPT } from '../../../../src/access/revocation/redis/scripts.generated.ts'
 import type { RedisConnection } from '../../../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../../../src/redis/keys.ts'
+import { usualOrLong } from '../../../harness/long.ts'
 import { startTestRedis, type TestRedis } from '../../../harness/redis.ts'
 import { REDIS_PROTOCOLS } from '../../../harness/redis-protocols.ts'
 import { limitOf } from '../callers.ts'
@@ -14,7 +16,7 @@ import { createModel } from '../exact-model.ts'
 import { SEED, schedules } from '../schedules.ts'
 
 const REQUESTS = 80
-const RUNS = { seed: SEED, numRuns: 15 }
+const RUNS = { seed: SEED, numRuns: usualOrLong(8, 15) }
 
 /** The script with a test clock in its last two arguments. */
 const CLOCKED_SCRIPT = ADMIT_SCRIPT.replace("call('TIME')", '{ ARGV[#ARGV - 1], ARGV[#ARGV] }')

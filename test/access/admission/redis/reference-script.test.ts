@@ -11,11 +11,12 @@ import { createRedisAdmissionStore } from '../../../../src/access/admission/redi
 import { createReferenceStore } from '../../../../src/access/tokens/redis/references.ts'
 import { upstash } from '../../../../src/features/upstash/index.ts'
 import { DEFAULT_KEYS } from '../../../../src/redis/keys.ts'
+import { usualOrLong } from '../../../harness/long.ts'
 import { startTestRedis, type TestRedis } from '../../../harness/redis.ts'
 import { REDIS_PROTOCOLS } from '../../../harness/redis-protocols.ts'
 import { GATEWAY, recordOf, stored } from '../callers.ts'
 
-const ROUNDS = 150
+const ROUNDS = usualOrLong(75, 150)
 const SEED = 20_261_120
 
 /** mulberry32: the same numbers in every run. */
