@@ -320,7 +320,8 @@ describe('a Redis with malformed replies [R06]', () => {
     ['only nulls', saying('[{"result":null},{"result":null},{"result":null}]')],
     ['bytes that are not UTF-8', saying(Buffer.from([0x5b, 0xff, 0xfe, 0x5d]))],
     ['a string of 10 MB', saying(JSON.stringify([{ result: 'x'.repeat(10 * MEGABYTE) }]))],
-    ['10 MB of brackets', saying('['.repeat(10 * MEGABYTE))],
+    // Its depth is the fault. The text above is the large reply.
+    ['2 MB of brackets', saying('['.repeat(2 * MEGABYTE))],
   ]
 
   test.each(malformed)(

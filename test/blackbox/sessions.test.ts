@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { mint } from '../harness/issuer.ts'
+import { usualOrLong } from '../harness/long.ts'
 import { NEVER } from '../harness/never.ts'
 import { freePort, type Running, run } from '../harness/process.ts'
 import {
@@ -14,7 +15,7 @@ import {
   type StackClient,
 } from './oauth-clients.ts'
 
-const SESSIONS = Number(process.env.SESSIONS ?? 200)
+const SESSIONS = Number(process.env.SESSIONS ?? usualOrLong(80, 200))
 const GATEWAYS = Number(process.env.GATEWAYS ?? 2)
 /** What two cores can serve beside the tests. */
 const AT_ONCE = 20
