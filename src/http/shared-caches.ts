@@ -18,16 +18,21 @@ export interface ResponseFields {
 
 type Names = Pick<Set<string>, 'has' | 'delete' | 'keys'>
 
-export function fieldsOf(headers: Headers): ResponseFields {
-  // A runtime may have them as plain data.
+/**
+ * Returns the headers, and how long their names and values are together: 0 where a runtime has them as plain
+ * data, because it has bounded them.
+ */
+export function fieldsOf(headers: Headers) {
   const { fields } = headers as { readonly fields?: Names }
-  if (fields !== undefined) return { headers, names: fields }
+  if (fields !== undefined) return { headers, names: fields, length: 0 }
   const names = new Set<string>()
+  let length = 0
   // Not a `for` loop: each step would leave JavaScript.
-  headers.forEach((_, name) => {
+  headers.forEach((value, name) => {
     names.add(name)
+    length += name.length + value.length
   })
-  return { headers, names }
+  return { headers, names, length }
 }
 
 export function fieldOf({ headers, names }: ResponseFields, name: string): string | undefined {

@@ -38,7 +38,7 @@ export function watchAnswer(
   stream: OpenStream,
   method: string,
   watch: StreamRuntime['watch'],
-): Response | Promise<Response> {
+): Response {
   if (EVENT_STREAM.test(response.headers.get('Content-Type') ?? '')) stream.finishes = false
   else if (!isSafe(method)) stream.answered()
   return watch(response, stream, method)
@@ -59,12 +59,12 @@ export const watchHandlers = (
     const stream = watchStream(c)
     await next()
     if (stream === undefined || isComplete(c.res.headers)) return
-    const response = await watchAnswer(c.res, stream, c.req.method, watch)
+    const response = watchAnswer(c.res, stream, c.req.method, watch)
     if (response !== c.res) replaceResponse(c, response)
   }
 
 /** Returns the response that a stage gives in place of the origin. It ends with the rights of its caller. */
-export type WatchOwn = (c: Context, response: Response) => Response | Promise<Response>
+export type WatchOwn = (c: Context, response: Response) => Response
 
 export const watchOwn =
   (watchStream: StreamWatch, watch: StreamRuntime['watch']): WatchOwn =>

@@ -3,6 +3,7 @@
 import type { Principal } from '../access/principal.ts'
 import { Denied, Misconfigured, Unavailable } from '../errors.ts'
 import { targetOf } from '../http/path.ts'
+import { readEarly, streamOf } from './early-body.ts'
 
 /** Sends requests: a service binding, or any object with the same `fetch` method. */
 export interface Fetches {
@@ -33,6 +34,8 @@ export interface OriginRequest {
   readonly caller?: Principal | null
   /** The client's normalized address. */
   readonly address?: string
+  /** Whether a short body may be read before `send` returns. Default false. */
+  readonly readsEarly?: boolean
 }
 
 /**
@@ -45,12 +48,14 @@ export interface Origin {
 
 /**
  * Maximum size of all names and values of the header fields of a response: the limit of Cloudflare. A
- * larger header is `too_large`.
+ * larger header is `too_large`: `proxy` checks it, and the adapter of Node.
  */
 export const MAX_RESPONSE_HEADER_BYTES = 131_072
 
 /** Most origins respond within this time, and watching the client's abort signal costs CPU. */
 export const UNWATCHED_MS = 50
+/** How long a header waits for a short body, if the origin has taken longer. Most arrive together with it. */
+const EARLY_MS = 20
 
 /** The authority that a service binding receives if no URL is configured. */
 const BINDING_URL = 'https://origin'
@@ -61,9 +66,8 @@ const BINDING_URL = 'https://origin'
  * Requests bypass Cloudflare's cache, which does not distinguish callers.
  *
  * `send` throws `Unavailable`: `timeout` if the headers do not arrive in time, `malformed` for a
- * status that does not exist in HTTP, `too_large` for response headers above the limit, and
- * `unreachable` for any other failure. A `Denied` of the body is thrown as it is. The response body
- * streams without a timeout.
+ * status that does not exist in HTTP, and `unreachable` for any other failure. A `Denied` of the body is
+ * thrown as it is. The response body streams without a timeout.
  *
  * Does NOT check the path: dot segments could leave the base path, so `canonicalPath()` must run
  * before. Throws {@link Misconfigured} for an invalid URL.
@@ -80,19 +84,22 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
 
   return {
     async send(request) {
-      const { incoming, headers, body, timeoutMs } = request
+      const { incoming, headers, body, timeoutMs, readsEarly } = request
       const target = targetBelow(request)
       const abort = new AbortController()
       let watched: AbortSignal | undefined
       const leave = () => abort.abort(watched?.reason)
-      const expire = () => abort.abort(new Unavailable('origin', 'timeout'))
       const untilWatchedMs = Math.min(UNWATCHED_MS, timeoutMs)
-      let timer = setTimeout(() => {
-        timer = setTimeout(expire, timeoutMs - untilWatchedMs)
+      let onTimer = () => {
+        timer = setTimeout(
+          () => abort.abort(new Unavailable('origin', 'timeout')),
+          timeoutMs - untilWatchedMs,
+        )
         watched = incoming.signal
         watched.addEventListener('abort', leave)
         if (watched.aborted) leave()
-      }, untilWatchedMs)
+      }
+      let timer = setTimeout(() => onTimer(), untilWatchedMs)
       const init = {
         method: incoming.method,
         headers: toObject(headers),
@@ -109,13 +116,17 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
           ? fetch(base + target, init)
           : binding.fetch(base + target, init))
         if (!isStatus(answer.status)) throw new Unavailable('origin', 'malformed')
-        if (isLarge(answer.headers)) {
-          const refusal = new Unavailable('origin', 'too_large')
-          abort.abort(refusal)
-          throw refusal
-        }
+        if (answer.status === 101) return answer
         // Not `c.body()`: that would lose the separate Set-Cookie fields and the body's encoding.
-        return answer.status === 101 ? answer : new Response(answer.body, answer)
+        if (!readsEarly) return new Response(answer.body, answer)
+        return await readEarly(answer, (late) => {
+          // The timer that runs is the shorter one, and costs nothing more.
+          if (watched === undefined) onTimer = late
+          else {
+            clearTimeout(timer)
+            timer = setTimeout(late, EARLY_MS)
+          }
+        })
       } catch (cause) {
         const reason = abort.signal.aborted ? abort.signal.reason : cause
         if (reason instanceof Unavailable || reason instanceof Denied) throw reason
@@ -155,25 +166,8 @@ function toObject(headers: ReadonlyMap<string, string>): Record<string, string> 
  * workerd ends the request normally, and the origin would treat the received part as the whole.
  * Therefore the request is aborted first. The platform's own bodies do not need this.
  */
-function whole(body: ReadableStream<Uint8Array>, abort: AbortController): ReadableStream {
-  const reader = body.getReader()
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        try {
-          const { done, value } = await reader.read()
-          if (done) controller.close()
-          else controller.enqueue(value)
-        } catch (error) {
-          abort.abort(error)
-          controller.error(error)
-        }
-      },
-      cancel: (reason) => reader.cancel(reason),
-    },
-    { highWaterMark: 0 },
-  )
-}
+const whole = (body: ReadableStream<Uint8Array>, abort: AbortController): ReadableStream =>
+  streamOf(body.getReader(), (error) => abort.abort(error))
 
 /**
  * Returns scheme, authority and base path, without a trailing slash. Default: those that a service
@@ -188,14 +182,6 @@ export function parseBase(text: string = BINDING_URL): string {
       'must not have credentials, a query or a fragment in its URL',
     ])
   return url.origin + url.pathname.replace(/\/+$/, '')
-}
-
-function isLarge(headers: Headers): boolean {
-  let bytes = 0
-  headers.forEach((value, name) => {
-    bytes += name.length + value.length
-  })
-  return bytes > MAX_RESPONSE_HEADER_BYTES
 }
 
 /** 101 is an accepted upgrade. Other informational statuses never reach this code. */

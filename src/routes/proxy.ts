@@ -4,6 +4,7 @@ import { ADMITTED_FOR_MS } from '../access/admission/admission.ts'
 import type { AssertionSigner } from '../access/tokens/assertion.ts'
 import { schemeOf } from '../access/tokens/credential.ts'
 import { withoutCookies } from '../access/tokens/token-cookie.ts'
+import { Unavailable } from '../errors.ts'
 import { UNKNOWN_ADDRESS } from '../http/address-list.ts'
 import { originOfRequest, type PublicOrigin } from '../http/public-origin.ts'
 import { fieldsOf, makePrivate, varyBy } from '../http/shared-caches.ts'
@@ -27,8 +28,9 @@ import {
 import type { Readmission } from '../middleware/readmit.ts'
 import { receivedHeaders } from '../middleware/request-headers.ts'
 import type { CoalescedOrigin, SharingOptions } from '../origin/coalesced-origin.ts'
+import { isRead } from '../origin/early-body.ts'
 import { setIdentity } from '../origin/identity-headers.ts'
-import type { OriginRequest } from '../origin/origin.ts'
+import { MAX_RESPONSE_HEADER_BYTES, type OriginRequest } from '../origin/origin.ts'
 import { type Locate, publishLocations } from '../origin/public-location.ts'
 import { DEFAULT_ORIGIN_TIMEOUT_MS } from '../policy/defaults.ts'
 import { createOpenStreams } from '../streams/open-streams.ts'
@@ -96,7 +98,8 @@ const CALLER_HEADERS = ['Authorization']
  * public URL. A response to an authenticated caller is private, and every response varies by
  * `Authorization`. An incomplete body stays incomplete.
  *
- * Throws what the origin's `send` throws, and `Denied` (`malformed_request`) for a bad upgrade.
+ * Throws what the origin's `send` throws, `Unavailable` (`too_large`) for response headers above the limit,
+ * and `Denied` (`malformed_request`) for a bad upgrade.
  *
  * @example
  * ```ts
@@ -148,6 +151,7 @@ export const proxy = ({
         route,
         caller,
         address,
+        readsEarly: stream !== undefined && request.method !== 'HEAD',
       },
       coalesce ? createSharing(c, readmission) : undefined,
     )
@@ -156,11 +160,16 @@ export const proxy = ({
       ? sending
       : stream.during(sending, timeoutMs, cancelBody))
     if (received.status === 101) return upgrades.accept(received, stream)
+    const fields = fieldsOf(received.headers)
+    if (fields.length > MAX_RESPONSE_HEADER_BYTES) {
+      cancelBody(received)
+      throw new Unavailable('origin', 'too_large')
+    }
     const response =
-      stream === undefined
+      stream === undefined || isRead(received)
         ? received
-        : await watchAnswer(received, stream, request.method, watchResponse)
-    const fields = fieldsOf(response.headers)
+        : watchAnswer(received, stream, request.method, watchResponse)
+    fields.headers = response.headers
     sanitizeResponse(fields, response.status)
     if (locate !== undefined) publishLocations(fields, locate, publicOrigin)
     if (caller !== null) makePrivate(fields)

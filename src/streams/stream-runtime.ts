@@ -8,7 +8,7 @@ export interface StreamRuntime {
   /** Whether all requests share one timer and each other's I/O. */
   readonly isShared: boolean
   /** Returns the response, whose body breaks off when the stream must end. */
-  watch(response: Response, stream: OpenStream, method: string): Response | Promise<Response>
+  watch(response: Response, stream: OpenStream, method: string): Response
 }
 
 /** With a view of revocations, one call refreshes it for all callers. */
