@@ -14,11 +14,12 @@ export const nonEmpty = z.string().check(z.minLength(1))
 export const trimmed = z.string().check(z.trim(), z.minLength(1))
 
 /** A scope for another server, with one space between its names: some refuse an empty one (RFC 6749 section 3.3). */
-export const requestedScope = z.string().check(
-  z.overwrite((scope) => scope.split(/ +/).filter(Boolean).join(' ')),
-  z.minLength(1),
-  z.maxLength(1_024),
-)
+export const requestedScope = () =>
+  z.string().check(
+    z.overwrite((scope) => scope.split(/ +/).filter(Boolean).join(' ')),
+    z.minLength(1),
+    z.maxLength(1_024),
+  )
 
 export const text = (maxChars: number) => nonEmpty.check(z.maxLength(maxChars))
 

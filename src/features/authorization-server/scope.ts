@@ -92,7 +92,7 @@ export function isWithin(name: string, names: readonly string[]): boolean {
 
 /** Ignores empty names, as in a token: some clients write two spaces, or one at an end. */
 export function namesIn(scope: string): readonly string[] {
-  const names = scope.split(/ +/).filter(Boolean)
+  const names = scope.split(' ').filter(Boolean)
   if (!names.length || names.length > MAX_NAMES || !names.every((name) => SCOPE_NAME.test(name)))
     throw oauthRefused('invalid_scope', 'scope_malformed')
   return [...new Set(names)]

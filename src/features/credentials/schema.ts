@@ -65,7 +65,7 @@ export const clientCredentialsSchema = z
       z.enum(['client_secret_basic', 'client_secret_post']),
       'client_secret_basic',
     ),
-    scope: z.optional(requestedScope),
+    scope: z.optional(requestedScope()),
     resource: z.optional(nonEmpty),
     audience: z.optional(nonEmpty),
   })

@@ -96,7 +96,7 @@ export const signInClientSchema = z.strictObject({
   preset: z.optional(z.literal('github')),
   apiUrl: z.optional(privateUrl),
   scope: z._default(
-    requestedScope.check(
+    requestedScope().check(
       z.refine((scope) => scope.split(' ').includes('openid'), 'must contain openid'),
     ),
     'openid',

@@ -104,7 +104,7 @@ const transmitterSecrets = z.strictObject({
       id: text(512),
       secret: text(1_024),
       tokenEndpoint: privateUrl,
-      scope: z.optional(requestedScope),
+      scope: z.optional(requestedScope()),
     }),
   ),
 })
