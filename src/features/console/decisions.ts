@@ -13,6 +13,7 @@ import {
   MORE_FILTERS,
   REQUEST_ID,
 } from './decision-query.ts'
+import { sentenceOf } from './event-sentence.ts'
 import { callerLink, DECISION_WORDS, eventTable, noneSince } from './event-table.ts'
 import { explainForm } from './explain.ts'
 import { type FormField, filterForm } from './forms.ts'
@@ -194,7 +195,10 @@ function eventCard(event: AuditEvent): Markup {
     value: Markup | string | null | undefined,
   ): (readonly [string, Markup | string])[] =>
     value === null || value === undefined || value === '' ? [] : [[name, value]]
-  return html`<div class="grid">${card(
+  // The stages are in their order: the last one is that which refused.
+  const ended = decision === 'allow' ? undefined : Object.keys(durationsMs).at(-1)
+  return html`<p class="answer ${decision}">${sentenceOf(event)}</p>
+<div class="grid">${card(
     `${DECISION_WORDS[decision]}, ${status}`,
     facts([
       ['Reason', html`<strong class="${decision}">${reason}</strong>`],
@@ -227,8 +231,14 @@ function eventCard(event: AuditEvent): Markup {
     'Stages',
     html`${table(
       'Stages',
-      ['Stage', 'Milliseconds'],
-      Object.entries(durationsMs).map(([stage, ms]) => [stage, ms.toFixed(1)]),
+      ['Stage', 'Result', 'Milliseconds'],
+      Object.entries(durationsMs).map(([stage, ms]) => [
+        stage,
+        stage === ended
+          ? html`<span class="tag ${decision}">${DECISION_WORDS[decision]}</span>`
+          : 'passed',
+        ms.toFixed(1),
+      ]),
     )}${
       limits.length === 0
         ? ''

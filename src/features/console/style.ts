@@ -55,6 +55,7 @@ dl.facts dd { margin: 0; overflow-wrap: anywhere; }
 .tag { display: inline-block; padding: 0 0.5rem; border: 1px solid currentColor; border-radius: 99px; font-size: 0.8125rem; }
 .allow { color: var(--allow); } .deny { color: var(--deny); } .error { color: var(--error); }
 .empty, .note { color: var(--soft); margin: 0 0 0.5rem; }
+.answer { font-size: 1.125rem; font-weight: 600; margin: 0 0 1rem; overflow-wrap: anywhere; }
 .done { border-left: 4px solid var(--allow); } .done p { margin: 0; overflow-wrap: anywhere; }
 .mistakes { border-left: 4px solid var(--error); padding-left: 0.75rem; margin: 0 0 0.75rem; }
 .mistake { color: var(--error); margin: 0.25rem 0 0; font-size: 0.875rem; }

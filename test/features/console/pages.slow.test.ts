@@ -132,7 +132,9 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the console on %s', (run
     // The first column of the newest event: its time.
     await keyboard.tabTo(new Date().toISOString().slice(0, 4))
     await keyboard.enter({ loads: true })
-    expect(await textOf(page)).toContain('permission_missing:orders:write')
+    expect(await textOf(page)).toContain(
+      'Refused with 403: the caller does not have orders:write, which GET /orders/:id needs.',
+    )
     await keyboard.tabTo('Revoke this subject everywhere')
     await keyboard.enter()
     await keyboard.tabTo('Reason')
