@@ -1,5 +1,6 @@
 /**
- * Embeds Lua scripts: each folder with `.lua` files gets a TypeScript module that exports their texts.
+ * Embeds Lua scripts: a TypeScript module in `src/redis/` exports their texts, and one in each folder those of features.
+ * Texts that are alike compress well beside each other, and a bundler leaves out those that nothing uses.
  *
  * A line `--@include PATH`, before any code, puts that file in front, once for each script. A file
  * that another file includes is a library: scripts share its text. With a line `--@script`, it is a
@@ -7,17 +8,18 @@
  * --@inline` declares a constant; its value is inserted where the name is used; `local NAME --@inline
  * PATH` takes the value from the export of a TypeScript module. Comments, empty lines, indentation
  * and spaces between tokens are removed, so a file must not contain text over several lines. Local
- * variables get short names, except those that a file declares for the files that include it.
+ * variables get short names: those that a file declares for the files that include it have the same ones everywhere.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { declaredIn, shortenNames } from './short-names.ts'
+import { declaredIn, shortenNames, shortShared } from './short-names.ts'
 
-/** The name of the generated module in each folder. */
+/** The name of a generated module. */
 const GENERATED = 'scripts.generated.ts'
-const HEADER =
-  '/** Generated from the `.lua` files of this folder by `npm run lua`. Do not edit. */\n'
+/** The folder of the module with all scripts except those of features. */
+const COMMON = 'redis'
+const HEADER = '/** Generated from `.lua` files by `npm run lua`. Do not edit. */\n'
 
 const SCRIPT = /^--@script$/m
 const INCLUDE = /^--@include (\S+)$/gm
@@ -39,6 +41,8 @@ const LIBRARIES = [
   'assert', 'error', 'ipairs', 'math', 'next', 'pairs', 'pcall', 'rawget', 'rawset', 'select', 'setmetatable',
   'string', 'table', 'tonumber', 'tostring', 'type', 'unpack',
 ]
+
+const KEPT: ReadonlySet<string> = new Set([...GLOBALS, ...LIBRARIES])
 
 /** Comments, strings and identifiers: a constant is replaced only where it is an identifier. */
 const TOKEN = /--.*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|[A-Za-z_]\w*/g
@@ -105,25 +109,40 @@ export function readLuaFiles(root: string): LuaFiles {
       .replaceAll(/^[ \t]+|[ \t]+$/gm, '')
       .replaceAll(/^\n+|\n(?=\n)/g, '')
     const lua = withoutSpaces(text)
-    return keepsNames ? lua : shortenNames(lua, keptIn(path))
+    return keepsNames ? lua : shortenNames(lua, KEPT, sharedIn(path))
   }
 
-  /** Returns the names that a file shares with others. */
-  function keptIn(path: string): ReadonlySet<string> {
-    const sharing = [...withIncludes(path)].filter((file) => libraries.has(file.path))
-    const shared = sharing.flatMap(({ source }) => [...declaredIn(withoutComments(source)).outer])
-    return new Set([...GLOBALS, ...LIBRARIES, ...shared])
+  const plain = new Map([...files.values()].map((file) => [file, withoutComments(file.source)]))
+  const namesIn = (file: LuaFile) =>
+    [...declaredIn(plain.get(file) ?? '').outer].filter((name) => !KEPT.has(name))
+  const sharing = [...files.values()].filter(({ path }) => libraries.has(path))
+  const short = shortShared([...plain.values()], new Set(sharing.flatMap(namesIn)))
+
+  /**
+   * Returns the short names of the variables that a file shares with others: those of the files that it includes, and
+   * all that it does not declare, because a file may use what only the scripts around it include.
+   */
+  function sharedIn(path: string): ReadonlyMap<string, string> {
+    const included = [...withIncludes(path)].filter((file) => sharing.includes(file))
+    const { outer, inner } = declaredIn(plain.get(fileAt(path)) ?? '')
+    const others = new Set([...outer, ...inner])
+    for (const name of included.flatMap(namesIn)) others.delete(name)
+    return new Map([...short].filter(([name]) => !others.has(name)))
   }
+
+  /** Returns the folder of the module with a file's text: its own in a feature, otherwise that of all scripts. */
+  const folderOf = (path: string): string =>
+    relative(root, path).startsWith('features') ? dirname(path) : join(root, COMMON)
 
   async function moduleOf(folder: string): Promise<string> {
-    const own = [...files.keys()].filter((path) => dirname(path) === folder)
+    const own = [...files.keys()].filter((path) => folderOf(path) === folder)
     // A library must be declared before the texts that contain it.
     const ordered = new Set(own.flatMap((path) => [...withIncludes(path)].map((file) => file.path)))
     const imports = new Map<string, string[]>()
     const declarations: string[] = []
     for (const path of ordered) {
-      if (dirname(path) !== folder) {
-        const from = relative(folder, join(dirname(path), GENERATED))
+      if (folderOf(path) !== folder) {
+        const from = relative(folder, join(folderOf(path), GENERATED))
         imports.set(from, [...(imports.get(from) ?? []), nameOf(path)])
         continue
       }
@@ -152,7 +171,7 @@ export function readLuaFiles(root: string): LuaFiles {
       return (await Promise.all(paths.map((path) => textOf(path, keepsNames)))).join('')
     },
     async modules() {
-      const folders = [...new Set([...files.keys()].map((path) => dirname(path)))]
+      const folders = [...new Set([...files.keys()].map(folderOf))]
       const texts = await Promise.all(folders.map(moduleOf))
       return new Map(folders.map((folder, at) => [join(folder, GENERATED), texts[at] ?? '']))
     },

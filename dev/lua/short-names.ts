@@ -11,7 +11,10 @@ const KEYWORDS = new Set(
 const OPENS_BLOCK = new Set(['function', 'if', 'do', 'repeat'])
 const CLOSES_BLOCK = new Set(['end', 'until'])
 const SEPARATES_FIELDS = new Set(['{', ',', ';'])
-const SHORT = [...'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ']
+/** Of variables that no other file uses. Shared variables have names with capitals. */
+const LETTERS = [...'abcdefghijklmnopqrstuvwxyz']
+const SHORT = [...LETTERS, ...LETTERS.flatMap((one) => LETTERS.map((other) => one + other))]
+const SHARED = LETTERS.map((letter) => letter.toUpperCase())
 
 interface Token {
   readonly text: string
@@ -27,17 +30,38 @@ export interface Declared {
   readonly inner: ReadonlySet<string>
 }
 
+/** Returns short names for the variables that files share, the shortest for those that are used most. */
+export function shortShared(
+  files: readonly string[],
+  names: ReadonlySet<string>,
+): ReadonlyMap<string, string> {
+  const uses = new Map([...names].map((name) => [name, 0]))
+  for (const { text, isVariable } of files.flatMap(tokensOf)) {
+    const count = uses.get(text)
+    if (isVariable && count !== undefined) uses.set(text, count + 1)
+  }
+  const short = [...SHARED, ...SHARED.flatMap((one) => LETTERS.map((other) => one + other))]
+  const byUse = [...uses].sort(([, one], [, other]) => other - one)
+  return new Map(byUse.map(([name], at) => [name, short[at] ?? name]))
+}
+
 /**
- * Replaces the names of local variables everywhere, except `kept`: all names that the script has from another
- * place. Two variables get the same name only if they had the same one. `lua` has no comments.
+ * Replaces the names of local variables everywhere: those of `shared` by theirs, and all others except `kept`, the
+ * names that the script has from another place. Two variables get the same name only if they had the same one.
+ * `lua` has no comments.
  */
-export function shortenNames(lua: string, kept: ReadonlySet<string>): string {
+export function shortenNames(
+  lua: string,
+  kept: ReadonlySet<string>,
+  shared: ReadonlyMap<string, string> = new Map(),
+): string {
   const tokens = tokensOf(lua)
   const { outer, inner } = declaredIn(lua)
   const uses = new Map<string, number>()
   const others = new Set<string>(KEYWORDS)
   for (const { text, isVariable } of tokens) {
-    const isLocal = isVariable && (outer.has(text) || inner.has(text)) && !kept.has(text)
+    const isLocal =
+      isVariable && (outer.has(text) || inner.has(text)) && !kept.has(text) && !shared.has(text)
     if (isLocal) uses.set(text, (uses.get(text) ?? 0) + 1)
     else others.add(text)
   }
@@ -46,7 +70,7 @@ export function shortenNames(lua: string, kept: ReadonlySet<string>): string {
   const short = new Map(byUse.slice(0, free.length).map((name, at) => [name, free[at] ?? name]))
   let at = 0
   return lua.replaceAll(TOKEN, (text) =>
-    tokens[at++]?.isVariable ? (short.get(text) ?? text) : text,
+    tokens[at++]?.isVariable ? (shared.get(text) ?? short.get(text) ?? text) : text,
   )
 }
 

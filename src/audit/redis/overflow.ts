@@ -3,10 +3,10 @@
 import { type RedisCommand, type RedisConnection, sentOnce } from '../../redis/connection.ts'
 import { malformed, readList, readResult } from '../../redis/reply.ts'
 import { createScript, runScript } from '../../redis/script.ts'
+import { KEEP_EVENTS_SCRIPT, REPORT_LOST_SCRIPT } from '../../redis/scripts.generated.ts'
 import { forgetting, type Person } from '../erasure.ts'
 import { auditEventSchema } from '../event-schema.ts'
 import type { AuditOverflow, OverflowRedaction } from '../overflow.ts'
-import { KEEP_EVENTS_SCRIPT, REPORT_LOST_SCRIPT } from './scripts.generated.ts'
 
 /** About 7 MB of ordinary events, or 82 MB of the largest events without an operator's change. */
 const MAX_OVERFLOW_EVENTS = 10_000

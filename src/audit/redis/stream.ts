@@ -5,9 +5,9 @@
 import type { RedisCommand, RedisConnection } from '../../redis/connection.ts'
 import { readList, readResult, readText } from '../../redis/reply.ts'
 import { createScript, runScript } from '../../redis/script.ts'
+import { APPEND_EVENTS_SCRIPT } from '../../redis/scripts.generated.ts'
 import type { QueueBinding } from '../queue/audit-queue.ts'
 import { OVERFLOW_TTL_SECONDS } from './overflow.ts'
-import { APPEND_EVENTS_SCRIPT } from './scripts.generated.ts'
 
 /** About 100 MB of ordinary events. */
 const MAX_ENTRIES = 100_000

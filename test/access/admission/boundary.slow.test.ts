@@ -2,11 +2,11 @@
  * A burst across the boundary of two windows, at several gateways, recorded by the clock of Redis.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ADMIT_SCRIPT } from '../../../src/access/admission/redis/scripts.generated.ts'
 import { createRedisAdmissionStore } from '../../../src/access/admission/redis/store.ts'
 import type { RedisConnection } from '../../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'
+import { readableScript } from '../../harness/lua.ts'
 import { NEVER } from '../../harness/never.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { limitOf } from './callers.ts'
@@ -22,7 +22,7 @@ const BURST = 2 * LIMIT
 const BURSTS_MS = [1_900, 2_100, 3_900, 4_100, 5_900, 6_100]
 
 /** The same script, with a record of when it ran and what it decided. */
-const RECORDED_SCRIPT = ADMIT_SCRIPT.replace(
+const RECORDED_SCRIPT = (await readableScript('access/admission/redis/admit.lua')).replace(
   /return reply\n$/,
   `call('RPUSH', '${RECORD}', format('%.0f', now) .. ' ' .. tostring(holds)) return reply`,
 )

@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createAdmission } from '../../../src/access/admission/admission.ts'
 import { newLocalTally } from '../../../src/access/admission/local-admission.ts'
-import { ADMIT_SCRIPT } from '../../../src/access/admission/redis/scripts.generated.ts'
 import { createRedisAdmissionStore } from '../../../src/access/admission/redis/store.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 import type { RedisConnection } from '../../../src/redis/connection.ts'
@@ -10,6 +9,7 @@ import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'
 import { startGateway, type TestGateway } from '../../harness/gateway.ts'
 import { AUDIENCE, mint } from '../../harness/issuer.ts'
+import { readableScript } from '../../harness/lua.ts'
 import { NEVER } from '../../harness/never.ts'
 import type { TestRedis } from '../../harness/redis.ts'
 import { ADDRESS, limitOf, principal } from './callers.ts'
@@ -66,7 +66,7 @@ test('a gateway admits a frequent caller without a call, with RateLimit headers 
 
 test('four isolates with leases admit 100 in the worst 2 s, whatever they hold [R16]', async () => {
   // The same script, with a record of its decisions on requests. A renewal has no cost.
-  const recorded = ADMIT_SCRIPT.replace(
+  const recorded = (await readableScript('access/admission/redis/admit.lua')).replace(
     /return reply\n$/,
     `if ARGV[7] and ARGV[7] ~= '0' then
       call('RPUSH', '${RECORD}', format('%.0f', now) .. ' ' .. tostring(holds))

@@ -4,7 +4,6 @@ import fc from 'fast-check'
 import { Hono } from 'hono'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createAdmission } from '../../../src/access/admission/admission.ts'
-import { ADMIT_SCRIPT } from '../../../src/access/admission/redis/scripts.generated.ts'
 import { createRedisAdmissionStore } from '../../../src/access/admission/redis/store.ts'
 import { upstash } from '../../../src/features/upstash/index.ts'
 import { admit } from '../../../src/middleware/admit.ts'
@@ -16,6 +15,8 @@ import type { RedisCommand, RedisConnection } from '../../../src/redis/connectio
 import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'
 import { KEY_LOCKING, scriptName } from '../../../src/redis/script.ts'
+import { ADMIT_SCRIPT } from '../../../src/redis/scripts.generated.ts'
+import { readableScript } from '../../harness/lua.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { SEED } from './schedules.ts'
 
@@ -24,7 +25,10 @@ const ADDRESS = '192.0.2.1'
 const START_MS = 1_800_000_000_000
 
 /** The script with the clock of the test in its last two arguments. */
-const CLOCKED_SCRIPT = ADMIT_SCRIPT.replace("call('TIME')", '{ ARGV[#ARGV - 1], ARGV[#ARGV] }')
+const CLOCKED_SCRIPT = (await readableScript('access/admission/redis/admit.lua')).replace(
+  "call('TIME')",
+  '{ ARGV[#ARGV - 1], ARGV[#ARGV] }',
+)
 
 type Rule = Omit<PolicyLimit, 'name' | 'by' | 'onUnavailable'>
 

@@ -2,10 +2,8 @@
  * Automatic bans depend on time and on refusals, not on isolates. Compares the real script with its
  * model.
  */
-import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { readLuaFiles } from '../../../dev/lua/embed.ts'
 import { addressBanKey, subjectBanKey } from '../../../src/access/abuse/ban.ts'
 import { type BanDefinition, DEFAULT_BANS } from '../../../src/access/abuse/definition.ts'
 import { createViolationCounter } from '../../../src/access/abuse/redis/violations.ts'
@@ -17,7 +15,7 @@ import {
 } from '../../../src/access/abuse/violations.ts'
 import type { RedisConnection } from '../../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
-import { ROOT } from '../../harness/process.ts'
+import { readableScript } from '../../harness/lua.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { SEED } from './schedules.ts'
 import { bansOf, type Refusal, rules, step } from './violation-model.ts'
@@ -25,13 +23,9 @@ import { bansOf, type Refusal, rules, step } from './violation-model.ts'
 const RUNS = { seed: SEED, numRuns: 60 }
 const START_MS = 1_800_000_000_000
 const ISSUER = 'https://idp.test'
-/** The script with the names of its source, which change no instruction of it. */
-const COUNT_VIOLATION_SCRIPT = await readLuaFiles(join(ROOT, 'src')).embeddedOf(
-  join(ROOT, 'src/access/abuse/redis/count-violation.lua'),
-  true,
-)
+const READABLE_SCRIPT = await readableScript('access/abuse/redis/count-violation.lua')
 /** The script with the clock of the test, in milliseconds, as its last argument. */
-const CLOCKED_SCRIPT = COUNT_VIOLATION_SCRIPT.replace(
+const CLOCKED_SCRIPT = READABLE_SCRIPT.replace(
   "local clock=redis.call('TIME')\nlocal at",
   'local clock = { math.floor(ARGV[#ARGV] / 1000), ARGV[#ARGV] % 1000 * 1000 }\nlocal at',
 )
@@ -49,7 +43,7 @@ describe.each(['auto', 'embedded'] as const)('the rule of violations over Redis 
   })
 
   test('the script uses the clock of the test', () => {
-    expect(CLOCKED_SCRIPT).not.toBe(COUNT_VIOLATION_SCRIPT)
+    expect(CLOCKED_SCRIPT).not.toBe(READABLE_SCRIPT)
   })
 
   let serial = 0

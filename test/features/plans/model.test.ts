@@ -6,18 +6,18 @@ import { createRedisAdmissionStore } from '../../../src/access/admission/redis/s
 import type { AdmissionStore } from '../../../src/access/admission/store.ts'
 import { NOTHING_REVOCABLE } from '../../../src/access/revocation/revocation.ts'
 import { plans } from '../../../src/features/plans/index.ts'
-import { ADMIT_METERED_SCRIPT } from '../../../src/features/plans/redis/scripts.generated.ts'
 import type { RedisConnection } from '../../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
 import { createMemoryStore } from '../../../src/testing/memory-store.ts'
 import { endOfPeriod } from '../../../src/testing/metered-window.ts'
 import { principal } from '../../access/admission/callers.ts'
 import { SEED } from '../../access/admission/schedules.ts'
+import { readableScript } from '../../harness/lua.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { REDIS_PROTOCOLS } from '../../harness/redis-protocols.ts'
 import { requestsOf } from './limits.ts'
 
-const CLOCKED_SCRIPT = ADMIT_METERED_SCRIPT.replace(
+const CLOCKED_SCRIPT = (await readableScript('features/plans/redis/admit-metered.lua')).replace(
   "call('TIME')",
   '{ table.remove(ARGV), table.remove(ARGV) }',
 )

@@ -5,6 +5,7 @@ import { keyPart } from '../../../redis/key-part.ts'
 import { endsKey } from '../../../redis/keys.ts'
 import { readCount, readList } from '../../../redis/reply.ts'
 import { createScript, runScript } from '../../../redis/script.ts'
+import { COUNT_VIOLATION_SCRIPT } from '../../../redis/scripts.generated.ts'
 import { copyFacts } from '../../revocation/redis/facts.ts'
 import { withOwners } from '../../revocation/redis/shared-keys.ts'
 import { memberPart } from '../ban.ts'
@@ -16,7 +17,6 @@ import {
   type ViolationCounter,
 } from '../violations.ts'
 import { deriveBanKeys } from './bans.ts'
-import { COUNT_VIOLATION_SCRIPT } from './scripts.generated.ts'
 
 /** The creator of automatic bans in the list of bans. */
 const AUTOMATIC_BANS_CREATOR = 'portcullis'

@@ -3,6 +3,7 @@ import type { RedisConnection } from '../../../redis/connection.ts'
 import { recordKeys, renamed } from '../../../redis/keys.ts'
 import { type ClusterConnection, searchLanes } from '../../../redis/lanes.ts'
 import { evalCommand } from '../../../redis/script.ts'
+import { RECORD_USE_SCRIPT } from '../../../redis/scripts.generated.ts'
 import { type BanKey, listSubjectBans, observedBan } from '../../abuse/ban.ts'
 import type { Principal } from '../../principal.ts'
 import { deriveRevocationKeys, NOTHING_REVOCABLE } from '../../revocation/revocation.ts'
@@ -23,7 +24,6 @@ import type {
 } from '../store.ts'
 import { refuses } from './legs.ts'
 import { createRedisReferenceResolver } from './reference-resolver.ts'
-import { RECORD_USE_SCRIPT } from './scripts.generated.ts'
 
 /**
  * Creates `resolve` of an {@link AdmissionStore}. The record is in the lane of its subject, and issuers

@@ -3,10 +3,10 @@ import type { Unavailable } from '../../../errors.ts'
 import type { RedisCommand, RedisConnection } from '../../../redis/connection.ts'
 import type { RedisKeys } from '../../../redis/keys.ts'
 import { createScript, type Script } from '../../../redis/script.ts'
+import { ADMIT_SCRIPT } from '../../../redis/scripts.generated.ts'
 import type { LimitRequest, LimitRule, Meter, RateLimit } from '../limit.ts'
 import type { AdmissionFacts, AdmissionQuery, ReferenceFacts, ReferenceLimit } from '../store.ts'
 import { admitCommand, readFacts } from './admit-script.ts'
-import { ADMIT_SCRIPT } from './scripts.generated.ts'
 
 /** A meter whose limits Redis counts. */
 export interface RedisMeter extends Meter {

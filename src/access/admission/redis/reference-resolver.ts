@@ -11,6 +11,7 @@ import {
   readText,
 } from '../../../redis/reply.ts'
 import { createScript, runScript } from '../../../redis/script.ts'
+import { ADMIT_REFERENCE_SCRIPT } from '../../../redis/scripts.generated.ts'
 import { REFERENCE_TOLERANCE_SECONDS } from '../../tokens/reference.ts'
 import { parseStoredReference } from '../../tokens/reference-record.ts'
 import { nextAdmissionMs } from '../approximate-window.ts'
@@ -18,7 +19,6 @@ import type { LimitRule, RateLimit } from '../limit.ts'
 import type { AdmissionStore, CallerStore, ReferenceFacts, ReferenceLimit } from '../store.ts'
 import { exactArguments, isExact, readExactState } from './exact-limit.ts'
 import { findMeterScripts, type MeterScripts } from './meter.ts'
-import { ADMIT_REFERENCE_SCRIPT } from './scripts.generated.ts'
 
 const exact = /* @__PURE__ */ createScript(ADMIT_REFERENCE_SCRIPT, { keys: 'derived' })
 

@@ -6,10 +6,10 @@ import type {
   UsedSocket,
 } from '../../../redis/connection.ts'
 import { createScript } from '../../../redis/script.ts'
+import { REFUND_SCRIPT } from '../../../redis/scripts.generated.ts'
 import type { LimitRequest } from '../limit.ts'
 import { counterName } from './limit-overrides.ts'
 import { findMeterScripts } from './meter.ts'
-import { REFUND_SCRIPT } from './scripts.generated.ts'
 
 const SCRIPT = createScript(REFUND_SCRIPT)
 

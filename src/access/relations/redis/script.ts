@@ -1,9 +1,10 @@
 /** Generates the script that checks a relation over a tenant's tuples: a model, and `check.lua`. */
+
+import { CHECK_SCRIPT } from '../../../redis/scripts.generated.ts'
 import { alternativesOf, findMemberships } from '../memberships.ts'
 import { kindOf, type RelationDefinition, type RelationModel, type Userset } from '../model.ts'
 import { computeReach } from '../reach.ts'
 import { RELATION_NAME } from '../tuple.ts'
-import { CHECK_SCRIPT } from './scripts.generated.ts'
 
 /** `check.lua` describes the arguments and the result. */
 export const relationScript = (model: RelationModel): string => modelInLua(model) + CHECK_SCRIPT

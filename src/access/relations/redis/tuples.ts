@@ -8,6 +8,7 @@ import {
   sendCommand,
 } from '../../../redis/reply.ts'
 import { createScript, runScript } from '../../../redis/script.ts'
+import { READ_TUPLES_SCRIPT, WRITE_TUPLES_SCRIPT } from '../../../redis/scripts.generated.ts'
 import {
   MAX_LISTED_SUBJECTS,
   matchesFilter,
@@ -17,7 +18,6 @@ import {
 } from '../store.ts'
 import { parseObject, type RelationTuple } from '../tuple.ts'
 import { deriveRelationKeys, laneOfTenant, type RelationKeys, versionIn } from './keys.ts'
-import { READ_TUPLES_SCRIPT, WRITE_TUPLES_SCRIPT } from './scripts.generated.ts'
 
 /** In the syntax of `ZRANGEBYLEX`. */
 type LexRange = readonly [from: string, to: string]

@@ -9,14 +9,14 @@ import { type RedisKeys, replicationKeys } from '../../../redis/keys.ts'
 import { NEVER_ENDS } from '../../../redis/record-list.ts'
 import { readInteger, readList, readResult, readText, sendCommand } from '../../../redis/reply.ts'
 import { createScript, evalCommand, runScript, runText } from '../../../redis/script.ts'
-import { MAX_ISSUED_AHEAD_SECONDS } from '../revocation.ts'
 import {
   BEGIN_FACTS_SCRIPT,
   COPY_FACTS_SCRIPT,
   END_FACTS_SCRIPT,
   PENDING_FACTS_SCRIPT,
   READ_FACTS_SCRIPT,
-} from './scripts.generated.ts'
+} from '../../../redis/scripts.generated.ts'
+import { MAX_ISSUED_AHEAD_SECONDS } from '../revocation.ts'
 
 /**
  * How long a lane has the copy of a record of a secret, in seconds. Less than its revocation lasts, which a gateway of

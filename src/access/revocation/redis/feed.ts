@@ -3,8 +3,8 @@
 import type { RedisCommand, RedisConnection } from '../../../redis/connection.ts'
 import { malformed, readList, readText } from '../../../redis/reply.ts'
 import { createScript } from '../../../redis/script.ts'
+import { READ_CHANGES_SCRIPT } from '../../../redis/scripts.generated.ts'
 import type { FeedCursor, FeedReply } from '../feed.ts'
-import { READ_CHANGES_SCRIPT } from './scripts.generated.ts'
 
 export const FEED_SCRIPT = createScript(READ_CHANGES_SCRIPT)
 

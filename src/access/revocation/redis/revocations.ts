@@ -4,17 +4,17 @@ import type { Fact, RedisConnection } from '../../../redis/connection.ts'
 import { malformed } from '../../../redis/reply.ts'
 import { runText } from '../../../redis/script.ts'
 import {
+  LIFT_REVOKED_BEFORE_SCRIPT,
+  REVOKE_BEFORE_SCRIPT,
+  REVOKE_TOKEN_SCRIPT,
+} from '../../../redis/scripts.generated.ts'
+import {
   type Revocations,
   type RevokedBefore,
   revokedBeforeKey,
   revokedTokenKey,
 } from '../revocation.ts'
 import { writeFacts } from './facts.ts'
-import {
-  LIFT_REVOKED_BEFORE_SCRIPT,
-  REVOKE_BEFORE_SCRIPT,
-  REVOKE_TOKEN_SCRIPT,
-} from './scripts.generated.ts'
 
 /** Creates the writer. `now` returns milliseconds since the epoch. */
 export function createRevocations(redis: RedisConnection, now: () => number): Revocations {

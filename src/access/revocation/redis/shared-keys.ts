@@ -7,8 +7,8 @@ import type { $ZodType, output } from 'zod/v4/core'
 import type { RedisKeys } from '../../../redis/keys.ts'
 import { createRecordList, type RecordListOptions } from '../../../redis/record-list.ts'
 import { readCount } from '../../../redis/reply.ts'
+import { ADD_OWNER_SCRIPT, RELEASE_OWNER_SCRIPT } from '../../../redis/scripts.generated.ts'
 import { writeFacts } from './facts.ts'
-import { ADD_OWNER_SCRIPT, REMOVE_OWNER_SCRIPT } from './scripts.generated.ts'
 
 /** A record that writes shared keys. Each key has the largest value of its owners. */
 interface Owner {
@@ -66,7 +66,7 @@ export function createOwnerList<Schema extends $ZodType<Owner>>(options: OwnerLi
       const record = await find(id)
       if (record === undefined) return false
       const args = [id, Math.floor(now() / 1000), keptSeconds]
-      const removed = readCount(await change(record, REMOVE_OWNER_SCRIPT, args), 1)
+      const removed = readCount(await change(record, RELEASE_OWNER_SCRIPT, args), 1)
       // 0: the fact no longer exists. The first attempt of this call may have removed it, and its reply was lost.
       if (removed === 1) await forget(id)
       return true

@@ -13,6 +13,7 @@ import {
   recordIn,
   sendCommand,
 } from '../../../redis/reply.ts'
+import { END_API_KEY_SCRIPT, WRITE_API_KEY_SCRIPT } from '../../../redis/scripts.generated.ts'
 import { writeFacts } from '../../revocation/redis/facts.ts'
 import { revokedTokenKey } from '../../revocation/revocation.ts'
 import { tokenIdHash } from '../../token-id.ts'
@@ -34,7 +35,6 @@ import {
   storedReference,
 } from '../reference.ts'
 import { parseStoredReference } from '../reference-record.ts'
-import { END_API_KEY_SCRIPT, WRITE_API_KEY_SCRIPT } from './scripts.generated.ts'
 
 export interface ApiKeysOptions {
   readonly redis: RedisConnection

@@ -7,6 +7,11 @@ import { authorizationServerKeys, renamed } from '../../../redis/keys.ts'
 import { credentialLane, searchLanes } from '../../../redis/lanes.ts'
 import { malformed, recordIn, sendCommand } from '../../../redis/reply.ts'
 import { runText } from '../../../redis/script.ts'
+import {
+  END_FAMILY_SCRIPT,
+  OPEN_FAMILY_SCRIPT,
+  ROTATE_FAMILY_SCRIPT,
+} from '../../../redis/scripts.generated.ts'
 import { markOf, writeFacts } from '../../revocation/redis/facts.ts'
 import {
   type FamilyEnd,
@@ -16,7 +21,6 @@ import {
   type RotationRequest,
   sessionSchema,
 } from '../refresh-family.ts'
-import { END_FAMILY_SCRIPT, OPEN_FAMILY_SCRIPT, ROTATE_FAMILY_SCRIPT } from './scripts.generated.ts'
 
 const FIELDS = ['session', 'current', 'previous', 'rotated_ms', 'ended']
 const wholeNumber = z.string().check(z.regex(/^\d{1,15}$/))

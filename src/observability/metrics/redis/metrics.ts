@@ -2,8 +2,8 @@ import type { RedisConnection } from '../../../redis/connection.ts'
 import { endsKey } from '../../../redis/keys.ts'
 import { malformed, readList, readResult } from '../../../redis/reply.ts'
 import { createScript, runScript } from '../../../redis/script.ts'
+import { ADD_TOTALS_SCRIPT } from '../../../redis/scripts.generated.ts'
 import type { MetricsStore } from '../store.ts'
-import { ADD_TOTALS_SCRIPT } from './scripts.generated.ts'
 
 /** Longer than any gateway is idle. Prometheus handles a counter that restarts. */
 const METRICS_TTL_SECONDS = 2_592_000

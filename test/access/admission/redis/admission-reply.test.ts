@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { ADMIT_SCRIPT } from '../../../../src/access/admission/redis/scripts.generated.ts'
 import { createRedisAdmissionStore } from '../../../../src/access/admission/redis/store.ts'
 import type { AdmissionQuery } from '../../../../src/access/admission/store.ts'
 import { Unavailable } from '../../../../src/errors.ts'
 import type { RedisCommand, RedisReply } from '../../../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../../../src/redis/keys.ts'
+import { ADMIT_SCRIPT } from '../../../../src/redis/scripts.generated.ts'
 
 const rule = { name: 'test', limit: 3, windowSeconds: 60, onUnavailable: 'deny' } as const
 const query: AdmissionQuery = {

@@ -3,10 +3,10 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAdmission } from '../../../../src/access/admission/admission.ts'
 import { counterName, overrideKey } from '../../../../src/access/admission/redis/limit-overrides.ts'
-import { ADMIT_SCRIPT } from '../../../../src/access/admission/redis/scripts.generated.ts'
 import { createRedisAdmissionStore } from '../../../../src/access/admission/redis/store.ts'
 import type { RedisConnection } from '../../../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../../../src/redis/keys.ts'
+import { readableScript } from '../../../harness/lua.ts'
 import { startTestRedis, type TestRedis } from '../../../harness/redis.ts'
 import { REDIS_PROTOCOLS } from '../../../harness/redis-protocols.ts'
 import { ADDRESS, limitOf, takenOf } from '../callers.ts'
@@ -18,7 +18,10 @@ const WINDOW_SECONDS = 60
 const WINDOW_MICROS = WINDOW_SECONDS * 1e6
 
 /** The script with a test clock in its last two arguments. */
-const CLOCKED_SCRIPT = ADMIT_SCRIPT.replace("call('TIME')", '{ ARGV[#ARGV - 1], ARGV[#ARGV] }')
+const CLOCKED_SCRIPT = (await readableScript('access/admission/redis/admit.lua')).replace(
+  "call('TIME')",
+  '{ ARGV[#ARGV - 1], ARGV[#ARGV] }',
+)
 
 /** One future request: the changes before it, and the limits that it uses. */
 const steps = fc.array(

@@ -4,12 +4,12 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { RateLimit } from '../../../../src/access/admission/limit.ts'
 import { counterName } from '../../../../src/access/admission/redis/limit-overrides.ts'
-import { ADMIT_SCRIPT } from '../../../../src/access/admission/redis/scripts.generated.ts'
 import { createRedisAdmissionStore } from '../../../../src/access/admission/redis/store.ts'
 import type { AdmissionQuery } from '../../../../src/access/admission/store.ts'
 import type { RedisConnection } from '../../../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../../../src/redis/keys.ts'
 import { usualOrLong } from '../../../harness/long.ts'
+import { readableScript } from '../../../harness/lua.ts'
 import { startTestRedis, type TestRedis } from '../../../harness/redis.ts'
 import { REDIS_PROTOCOLS } from '../../../harness/redis-protocols.ts'
 import { limitOf } from '../callers.ts'
@@ -21,7 +21,10 @@ const WINDOW_SECONDS = 60
 const WINDOW_MICROS = WINDOW_SECONDS * 1e6
 
 /** The script with a test clock in its last two arguments. */
-const CLOCKED_SCRIPT = ADMIT_SCRIPT.replace("call('TIME')", '{ ARGV[#ARGV - 1], ARGV[#ARGV] }')
+const CLOCKED_SCRIPT = (await readableScript('access/admission/redis/admit.lua')).replace(
+  "call('TIME')",
+  '{ ARGV[#ARGV - 1], ARGV[#ARGV] }',
+)
 const text = (number: number, digits: number) => String(number).padStart(digits, '0')
 
 const steps = fc.array(

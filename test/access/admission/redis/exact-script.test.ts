@@ -3,12 +3,12 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { counterName } from '../../../../src/access/admission/redis/limit-overrides.ts'
-import { ADMIT_SCRIPT } from '../../../../src/access/admission/redis/scripts.generated.ts'
 import { createRedisAdmissionStore } from '../../../../src/access/admission/redis/store.ts'
-import { READ_CHANGES_SCRIPT } from '../../../../src/access/revocation/redis/scripts.generated.ts'
 import type { RedisConnection } from '../../../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../../../src/redis/keys.ts'
+import { ADMIT_SCRIPT, READ_CHANGES_SCRIPT } from '../../../../src/redis/scripts.generated.ts'
 import { usualOrLong } from '../../../harness/long.ts'
+import { readableScript } from '../../../harness/lua.ts'
 import { startTestRedis, type TestRedis } from '../../../harness/redis.ts'
 import { REDIS_PROTOCOLS } from '../../../harness/redis-protocols.ts'
 import { limitOf } from '../callers.ts'
@@ -19,7 +19,10 @@ const REQUESTS = 80
 const RUNS = { seed: SEED, numRuns: usualOrLong(8, 15) }
 
 /** The script with a test clock in its last two arguments. */
-const CLOCKED_SCRIPT = ADMIT_SCRIPT.replace("call('TIME')", '{ ARGV[#ARGV - 1], ARGV[#ARGV] }')
+const CLOCKED_SCRIPT = (await readableScript('access/admission/redis/admit.lua')).replace(
+  "call('TIME')",
+  '{ ARGV[#ARGV - 1], ARGV[#ARGV] }',
+)
 const clockOf = (micros: number): [number, number] => [Math.floor(micros / 1e6), micros % 1e6]
 const text = (number: number, digits: number) => String(number).padStart(digits, '0')
 

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { createRedisReferenceResolver } from '../../../../src/access/admission/redis/reference-resolver.ts'
-import { ADMIT_REFERENCE_SCRIPT } from '../../../../src/access/admission/redis/scripts.generated.ts'
 import { storedReference } from '../../../../src/access/tokens/reference.ts'
 import { Unavailable } from '../../../../src/errors.ts'
 import { upstash } from '../../../../src/features/upstash/index.ts'
 import type { RedisCommand, RedisReply } from '../../../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../../../src/redis/keys.ts'
+import { ADMIT_REFERENCE_SCRIPT } from '../../../../src/redis/scripts.generated.ts'
 import { GATEWAY, recordOf } from '../callers.ts'
 
 const record = recordOf()
