@@ -43,8 +43,8 @@ const HEAP = ['test/access/tokens/token-cache.test.ts', 'test/runtimes/node/relo
  * `LONG=1`: see `test/harness/long.ts`. Continuous integration runs the smaller versions.
  */
 const LONG = [
-  'test/access/admission/redis/exact-lease.test.ts',
-  'test/access/admission/redis/exact-script.test.ts',
+  'test/access/admission/redis/exact-lease.slow.test.ts',
+  'test/access/admission/redis/exact-script.slow.test.ts',
   'test/access/admission/redis/lanes.slow.test.ts',
   'test/access/admission/redis/reference-script.test.ts',
   'test/access/relations/check/well-founded.test.ts',
@@ -167,6 +167,8 @@ export default defineConfig(({ mode }) => {
       // one file of another process of `npm run test:all`. With five, deadlines of the product passed on a slow machine.
       maxWorkers: 4,
       sequence: { sequencer: SlowFirst },
+      // Who repeats `npm test` has changed few modules. The others need no transformation.
+      experimental: { fsModuleCache: mode === 'quick' },
       projects: [
         {
           resolve,

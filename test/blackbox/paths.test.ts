@@ -81,7 +81,7 @@ describe('a protected path in every spelling [S50]', () => {
 })
 
 /**
- * `wrangler dev` resolves dot segments before the gateway runs. `test/origin/dot-segments.test.ts`
+ * `wrangler dev` resolves dot segments before the gateway runs. `test/origin/dot-segments.slow.test.ts`
  * uses plain workerd.
  */
 describe.runIf(stack.runtime === 'workerd')(

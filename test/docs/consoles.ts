@@ -37,7 +37,7 @@ export const CONSOLES: Readonly<Record<string, readonly Console[]>> = {
   'docs/forward-auth.md': [['curl -i', RUNNING, 'test/features/forward-auth/proxies.slow.test.ts']],
   'docs/guards.md': [
     ['npm install portcullis', UNPUBLISHED, 'test/guard/frameworks.slow.test.ts'],
-    ['npm install express', LONG, 'test/express/try.test.ts'],
+    ['npm install express', LONG, 'test/express/try.slow.test.ts'],
     ['npm install fastify', LONG, 'test/guard/frameworks.slow.test.ts'],
   ],
   'docs/identity-providers.md': [

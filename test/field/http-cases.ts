@@ -486,7 +486,7 @@ export const httpCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/features/cors/wire.test.ts > a response names the one page that may read it',
+        'test/features/cors/wire.slow.test.ts > a response names the one page that may read it',
         'test/features/cors/browser.slow.test.ts > an allowed page reads why it is refused',
       ],
     },

@@ -25,7 +25,7 @@ export const trialCases: readonly FieldCase[] = [
     'kgateway-dev/kgateway#4690, stacklok/toolhive#5567, sozu-proxy/sozu#253, deis/deis#2381',
     'the scheme is that of the public URL or of the trusted proxy, and never that of a client',
     [
-      'test/features/origins/edge.test.ts > an origin learns scheme, host and port of a request for %s, whatever the client states',
+      'test/features/origins/edge.slow.test.ts > an origin learns scheme, host and port of a request for %s, whatever the client states',
     ],
   ),
   proven(
@@ -266,8 +266,8 @@ export const trialCases: readonly FieldCase[] = [
     'honojs/hono#4471, vert-x3/vertx-web#2880, hummingbird-project/hummingbird#460, expressjs/cors#290',
     'a response names the one page that may read it, and varies by Origin; refusals are readable',
     [
-      'test/features/cors/wire.test.ts > a response names the one page that may read it, and what the page may read',
-      'test/features/cors/wire.test.ts > a private network is not opened by rules that do not say so',
+      'test/features/cors/wire.slow.test.ts > a response names the one page that may read it, and what the page may read',
+      'test/features/cors/wire.slow.test.ts > a private network is not opened by rules that do not say so',
     ],
   ),
   proven(
