@@ -60,22 +60,13 @@ export function createLocate(origins: readonly LocatedOrigin[]): Locate {
 /** A delay, before a URL that may be in quotation marks (HTML Standard, `Refresh`). */
 const DELAY = /^[\d.]+\s*[;,]\s*(?:url\s*=\s*)?/i
 
-/** The targets of links (RFC 8288 section 3). */
-const LINK_TARGET = /<([^<>]*)>/g
-
-/** Replaces addresses of an origin in `Location`, `Content-Location`, `Link` and `Refresh`. */
+/** Replaces addresses of an origin in `Location`, `Content-Location` and `Refresh`. */
 export function publishLocations(fields: ResponseFields, locate: Locate, at: PublicOrigin): void {
   for (const name of ['location', 'content-location']) {
     const value = fieldOf(fields, name)
     const location = value === undefined ? undefined : locate(value, at)
     if (location !== undefined) fields.headers.set(name, location)
   }
-  const links = fieldOf(fields, 'link')
-  const found = links?.replace(LINK_TARGET, (whole, target: string) => {
-    const location = locate(target.trim(), at)
-    return location === undefined ? whole : `<${location}>`
-  })
-  if (found !== undefined && found !== links) fields.headers.set('link', found)
   const refresh = fieldOf(fields, 'refresh')?.trim() ?? ''
   const [before = ''] = DELAY.exec(refresh) ?? []
   if (before === '') return

@@ -132,18 +132,6 @@ export const wireCases: readonly FieldCase[] = [
     },
   ),
   tried(
-    'links to further pages of a list name the address of the origin',
-    'Particular/ServiceControl#1448, netlify/git-gateway#48, ory/kratos#3577',
-    'targets of `Link` below the URL of the origin become public, others stay (RFC 8288 section 3)',
-    async ({ fetch, answerWith, originUrl, port }) => {
-      const own = `<${originUrl}/open/x?page=2>; rel="next"; title="a, <b>"`
-      const others = '<https://cdn.example/a.css>; rel=preload, </open/x?page=1>; rel=prev'
-      answerWith((_, response) => response.setHeader('link', [own, others]).end())
-      const links = (await fetch('/open/x')).headers.get('link')
-      expect(links).toBe(`${own.replace(originUrl, `http://127.0.0.1:${port}`)}, ${others}`)
-    },
-  ),
-  tried(
     'a response to HEAD has the length 0',
     'chimurai/http-proxy-middleware#1121, mitmproxy/mitmproxy#902, litespeedtech/openlitespeed#457',
     'the length of the origin, or none if the origin states none (RFC 9110 section 8.6)',
