@@ -1,5 +1,5 @@
 /** What all commands share: `--json`, connection options, and examples in the help. */
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import {
   type Connection,
   type ConnectionOptions,
@@ -44,6 +44,13 @@ export function offlineCommand(
     .description(does)
     .option('--json', 'print JSON, errors too')
     .addHelpText('after', `\nExamples:\n${lines}`)
+}
+
+/** Accepts an earlier name of an option, which the help does not show. */
+export function alias(command: Command, earlier: string, name: string): Command {
+  return command
+    .addOption(new Option(`--${earlier} <${name}>`).hideHelp())
+    .on(`option:${earlier}`, (value: string) => command.setOptionValue(name, value))
 }
 
 /** Adds the option for tables that a terminal shows in fewer columns. */

@@ -25,6 +25,8 @@ interface Listing {
   readonly what: string
   /** Options that select records, by the name of the query parameter, with their descriptions. */
   readonly filters?: Readonly<Record<string, string>>
+  /** Returns the row of a record for people. Default: the record. */
+  readonly recordOf?: (record: object, page: Page) => object
   /** What the page has besides, which is listed first: its member, columns, and rows for people. */
   readonly first?: {
     readonly member: string
@@ -36,7 +38,7 @@ interface Listing {
 /** Adds `list`, which prints one page of records. */
 export function addListing(
   parent: Command,
-  { does, examples, path, member, columns, what, filters = {}, first }: Listing,
+  { does, examples, path, member, columns, what, filters = {}, first, recordOf }: Listing,
 ): void {
   const list = paged(onlineCommand(parent, { name: 'list', does, examples }))
   for (const [name, description] of Object.entries(filters))
@@ -54,7 +56,8 @@ export function addListing(
     }
     const rows = (page[first.member] as readonly object[]).map(first.rowOf)
     const texts = [output.fitted(rows, first.columns)]
-    if (records.length > 0) texts.push(output.fitted(records, columns))
+    const shown = recordOf === undefined ? records : records.map((one) => recordOf(one, page))
+    if (shown.length > 0) texts.push(output.fitted(shown, columns))
     if (Number.isFinite(output.style.width))
       texts.unshift(`${rows.length} ${first.member}, ${records.length} ${what}`)
     output.result(page, texts.join('\n\n'))

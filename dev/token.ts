@@ -4,16 +4,16 @@ import type { AccessTokenRequest } from './start/access-token.ts'
 import { localToken } from './start/local-token.ts'
 import { ROOT } from './start/settings.ts'
 
-const USAGE = `npm run -s token -- --sub <subject> [options]
+const USAGE = `npm run -s token -- --subject <subject> [options]
 
-  --sub <subject>    subject of the token
-  --role <role>      a role; repeatable
-  --scope <scope>    scopes, separated by spaces
-  --client <id>      client_id (default: dev)
-  --tenant <tenant>  tenant
-  --sid <session>    session
-  --jti <id>         token id (default: a random UUID)
-  --ttl <time>       90s, 15m, 1h or 2d (default: 1h)
+  --subject <subject>  subject of the token
+  --role <role>        a role; repeatable
+  --scope <scope>      scopes, separated by spaces
+  --client <id>        client_id (default: dev)
+  --tenant <tenant>    tenant
+  --sid <session>      session
+  --jti <id>           token id (default: a random UUID)
+  --ttl <time>         90s, 15m, 1h or 2d (default: 1h)
   --help
 
 The token is signed with the active key of SIGNING_KEYS; issuer and audience are PUBLIC_URL. Both are read
@@ -28,6 +28,8 @@ function readRequest(argv: readonly string[]): AccessTokenRequest | 'help' {
   const { values } = parseArgs({
     args: [...argv],
     options: {
+      subject: { type: 'string' },
+      // Its earlier name.
       sub: { type: 'string' },
       role: { type: 'string', multiple: true },
       scope: { type: 'string' },
@@ -43,9 +45,10 @@ function readRequest(argv: readonly string[]): AccessTokenRequest | 'help' {
   for (const [name, value] of Object.entries(values)) {
     if ([value].flat().includes('')) throw new Error(`--${name} must not be empty`)
   }
-  if (values.sub === undefined) throw new Error('--sub is missing')
+  const subject = values.subject ?? values.sub
+  if (subject === undefined) throw new Error('--subject is missing')
   return {
-    subject: values.sub,
+    subject,
     client: values.client ?? DEFAULT_CLIENT,
     roles: values.role ?? [],
     scope: values.scope,

@@ -1,12 +1,12 @@
 /** `portcullis explain`: why a request is allowed or refused, stage by stage. */
 import type { Command } from 'commander'
 import { repeated, seconds } from '../arguments.ts'
-import { offlineCommand } from '../command.ts'
+import { alias, offlineCommand } from '../command.ts'
 import type { ExplainOptions } from '../policy/explain.ts'
 
 const HELP = `
 Runs the request through the pipeline of the gateway in this process, with the policy of the project and
-without Redis: limits, bans and revocations are new. Nothing is sent to an origin. Without --as, --role,
+without Redis: limits, bans and revocations are new. Nothing is sent to an origin. Without --subject, --role,
 --scope and --token-stdin the caller is anonymous.
 
 With --token-stdin, the claims of a JWT are used, with roles in the claim \`roles\`. Its signature, issuer and
@@ -23,13 +23,13 @@ argument, and roles with --role if the event has none.
 Exit codes: 0 allowed, 1 refused, 2 wrong usage, 3 a dependency of the gateway failed, or no answer.`
 
 export function addExplainCommand(program: Command): void {
-  offlineCommand(program, {
+  const command = offlineCommand(program, {
     name: 'explain',
     does: 'explain why a request is allowed or refused, stage by stage',
     examples: [
-      'portcullis explain GET /orders/1 --as alice --role reader',
-      `portcullis explain POST /orders --as bob --role writer --body '{"item":"book"}' --json`,
-      "portcullis explain GET /orders/1 --as alice --role reader --relation 'order:1#viewer@user:alice'",
+      'portcullis explain GET /orders/1 --subject alice --role reader',
+      `portcullis explain POST /orders --subject bob --role writer --body '{"item":"book"}' --json`,
+      "portcullis explain GET /orders/1 --subject alice --role reader --relation 'order:1#viewer@user:alice'",
       'portcullis explain GET /orders/1 --token-stdin --live https://api.example.com < token.txt',
       'portcullis explain --request-id 0193b0a4-7c1e-7d3a-9b1c-2f6e8d4a5b6c --role reader',
     ],
@@ -37,7 +37,7 @@ export function addExplainCommand(program: Command): void {
     .argument('[method]', 'method of the request')
     .argument('[path]', 'path and query of the request')
     .option('--policy <file>', 'the policy (default: that of the project)')
-    .option('--as <subject>', 'subject of the caller')
+    .option('--subject <subject>', 'subject of the caller')
     .option('--role <role>', 'role of the caller; repeatable', repeated)
     .option('--scope <scope>', 'scope of the caller; repeatable', repeated)
     .option('--client <id>', 'client of the caller')
@@ -65,4 +65,5 @@ export function addExplainCommand(program: Command): void {
         await explainRequest(method, path, options)
       },
     )
+  alias(command, 'as', 'subject')
 }

@@ -2,8 +2,16 @@
 import type { Command } from 'commander'
 import { seconds, whole } from '../arguments.ts'
 import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
+import {
+  kindOf,
+  type Override,
+  otherKindOf,
+  overrideInWords,
+  type PolicyLimit,
+  readLimit,
+} from '../limit-words.ts'
 import { addListing, addRemoval } from '../records.ts'
-import { visible } from '../text.ts'
+import { record, visible } from '../text.ts'
 
 interface WindowOptions extends CommonOptions {
   readonly issuer?: string
@@ -13,11 +21,6 @@ interface WindowOptions extends CommonOptions {
 interface OverrideOptions extends WindowOptions {
   readonly requests: number
   readonly expiresIn?: number
-}
-
-interface PolicyLimit {
-  /** Units that an isolate leases in advance. */
-  readonly lease?: { readonly max: number; readonly ttlMs: number } | null
 }
 
 const LIMIT = ['<limit>', 'name of the limit in the policy'] as const
@@ -41,6 +44,7 @@ const LIMIT_COLUMNS = [
 const OVERRIDE_COLUMNS = [
   'id',
   'limit',
+  'by',
   'value',
   'issuer',
   'tenant',
@@ -59,6 +63,7 @@ export function addLimitCommands(program: Command): void {
     member: 'overrides',
     columns: OVERRIDE_COLUMNS,
     what: 'overrides',
+    recordOf: withKind,
     first: { member: 'limits', columns: LIMIT_COLUMNS, rowOf: withLease },
   })
   onlineCommand(limits, {
@@ -81,7 +86,8 @@ export function addLimitCommands(program: Command): void {
     .option(...TENANT)
     .action(async (limit: string, value: string, options: OverrideOptions) => {
       const { gateway, output } = workWith(options)
-      const answer = await gateway.post<object>('/limits/overrides', {
+      const before = await readLimit(gateway, limit, value)
+      const answer = await gateway.post<Override>('/limits/overrides', {
         limit,
         value,
         issuer: options.issuer,
@@ -89,7 +95,11 @@ export function addLimitCommands(program: Command): void {
         requests: options.requests,
         expiresInSeconds: options.expiresIn,
       })
-      output.thing(answer)
+      const first = before === undefined ? '' : `${overrideInWords(answer, before)}\n\n`
+      output.result(answer, first + record(answer, output.style))
+      if (before === undefined) return
+      const doubt = await otherKindOf(gateway, before.rule, value)
+      if (doubt !== undefined) output.remark(doubt)
     })
   addRemoval(limits, {
     name: 'lift',
@@ -114,17 +124,27 @@ export function addLimitCommands(program: Command): void {
     .action(async (limit: string, value: string, options: WindowOptions) => {
       const { gateway, output } = workWith(options)
       const { issuer, tenant } = options
+      const before = await readLimit(gateway, limit, value)
       await gateway.post('/limits/reset', { limit, value, issuer, tenant })
       const member = tenant === undefined ? '' : ` of tenant ${visible(tenant)}`
       output.result(
         {},
-        `${visible(limit)} is reset for ${visible(value)}${member}; in effect everywhere within 5 s.`,
+        `${visible(limit)} is reset for ${kindOf(before)}${visible(value)}${member}; in effect everywhere within 5 s.`,
       )
+      const doubt = before && (await otherKindOf(gateway, before.rule, value))
+      if (doubt !== undefined) output.remark(doubt)
     })
 }
 
+/** Adds which kind of caller an override is of. */
+function withKind(override: object, page: Readonly<Record<string, unknown>>): object {
+  const limits = page.limits as readonly PolicyLimit[]
+  const { limit } = override as Override
+  return { ...override, by: limits.find(({ name }) => name === limit)?.by }
+}
+
 /** Formats the lease of a limit as one cell. */
-const withLease = (limit: PolicyLimit): object => ({
-  ...limit,
-  lease: limit.lease ? `${limit.lease.max} for ${limit.lease.ttlMs} ms` : null,
-})
+const withLease = (limit: object): object => {
+  const { lease } = limit as PolicyLimit
+  return { ...limit, lease: lease ? `${lease.max} for ${lease.ttlMs} ms` : null }
+}

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { repeated, seconds } from '../arguments.ts'
-import { offlineCommand } from '../command.ts'
+import { alias, offlineCommand } from '../command.ts'
 import { valuesIn } from '../deploy/values.ts'
 import { Failure, REFUSED, usage } from '../failure.ts'
 import { createOutput } from '../output.ts'
@@ -11,7 +11,7 @@ import { requireProject } from '../project.ts'
 
 interface SignOptions {
   readonly json?: boolean
-  readonly sub: string
+  readonly subject: string
   readonly role: readonly string[]
   readonly scope?: string
   readonly client: string
@@ -36,17 +36,17 @@ read from the environment or from the file of --values, as \`portcullis serve\` 
 .dev.vars, which \`portcullis dev\` writes. A gateway with other keys refuses the token.`
 
 export function addSign(token: Command): void {
-  offlineCommand(token, {
+  const command = offlineCommand(token, {
     name: 'sign',
     isDefault: true,
     does: 'sign an access token for the gateway of this project on this machine (default command)',
     examples: [
-      'portcullis token sign --sub alice --role reader',
-      'TOKEN=$(portcullis token sign --sub alice --role reader --ttl 15m)',
+      'portcullis token sign --subject alice --role reader',
+      'TOKEN=$(portcullis token sign --subject alice --role reader --ttl 15m)',
     ],
   })
     .addHelpText('after', SOURCES)
-    .requiredOption('--sub <subject>', 'subject of the token')
+    .requiredOption('--subject <subject>', 'subject of the token')
     .option('--role <role>', 'a role; repeatable', repeated, [])
     .option('--scope <scope>', 'scopes, separated by spaces')
     .option('--client <id>', 'client_id', 'dev')
@@ -56,6 +56,7 @@ export function addSign(token: Command): void {
     .option('--values <file>', 'file with SIGNING_KEYS and PUBLIC_URL, as for serve')
     .option('--ttl <time>', 'lifetime: 90s, 15m, 1h or 2d (default: 1h)', seconds)
     .action(sign)
+  alias(command, 'sub', 'subject')
 }
 
 async function sign(options: SignOptions): Promise<void> {
@@ -65,7 +66,7 @@ async function sign(options: SignOptions): Promise<void> {
   const root = requireProject(process.cwd())
   const { localToken } = await import('../../dev/start/local-token.ts')
   const request = {
-    subject: options.sub,
+    subject: options.subject,
     client: options.client,
     roles: options.role,
     scope: options.scope,

@@ -1,7 +1,7 @@
 /** `portcullis token`: signs, mints, verifies and decodes access tokens. */
 import type { Command } from 'commander'
 import { repeated, seconds, textOf } from '../arguments.ts'
-import { type CommonOptions, offlineCommand, onlineCommand, workWith } from '../command.ts'
+import { alias, type CommonOptions, offlineCommand, onlineCommand, workWith } from '../command.ts'
 import { decodeToken } from '../decode.ts'
 import { Failure, REFUSED } from '../failure.ts'
 import { createOutput } from '../output.ts'
@@ -33,7 +33,7 @@ export function addTokenCommands(program: Command): void {
 }
 
 function addMint(token: Command): void {
-  onlineCommand(token, {
+  const command = onlineCommand(token, {
     name: 'mint',
     does: 'create an access token for a subject; it is printed and not stored',
     examples: [
@@ -41,7 +41,7 @@ function addMint(token: Command): void {
       'TOKEN=$(portcullis token mint --subject job-7 --scope orders:read --format opaque)',
     ],
   })
-    .requiredOption('--sub, --subject <subject>', 'subject of the token')
+    .requiredOption('--subject <subject>', 'subject of the token')
     .option('--role <role>', 'a role; repeatable', repeated)
     .option('--scope <scope>', 'a scope; repeatable', repeated)
     .option('--tenant <tenant>', 'tenant')
@@ -62,6 +62,7 @@ function addMint(token: Command): void {
       output.result(answer, answer.token)
       output.remark(`Token ${answer.tokenId}, until ${answer.expiresAt}. It is shown once.`)
     })
+  alias(command, 'sub', 'subject')
 }
 
 function addVerify(token: Command): void {

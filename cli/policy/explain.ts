@@ -18,7 +18,7 @@ import { wholeGrants } from './replay-decide.ts'
 
 export interface ExplainOptions extends CommonOptions {
   readonly policy?: string
-  readonly as?: string
+  readonly subject?: string
   readonly role?: readonly string[]
   readonly scope?: readonly string[]
   readonly client?: string
@@ -161,7 +161,17 @@ async function questionOf(
   options: ExplainOptions,
   event: AuditEvent | undefined,
 ): Promise<Question> {
-  const { as, role, scope, client, tenant, issuer, acr, loginAge, tokenStdin = false } = options
+  const {
+    subject,
+    role,
+    scope,
+    client,
+    tenant,
+    issuer,
+    acr,
+    loginAge,
+    tokenStdin = false,
+  } = options
   const host = options.host ?? event?.host?.replace('*', 'sample')
   const recordedPath = event?.route == null ? undefined : samplePath(event.route, event.grants)
   const known = { method: method ?? event?.method, path: path ?? recordedPath }
@@ -173,11 +183,11 @@ async function questionOf(
     )
   const actor = event?.actor.subject == null ? undefined : event.actor
   // Of another caller, the recorded roles say nothing.
-  const granted = as === undefined ? wholeGrants(event?.grants) : undefined
-  const names = [as, role, scope, client, tenant, issuer, acr, loginAge]
+  const granted = subject === undefined ? wholeGrants(event?.grants) : undefined
+  const names = [subject, role, scope, client, tenant, issuer, acr, loginAge]
   if (tokenStdin && names.some((value) => value !== undefined))
     throw usage(
-      '--token-stdin cannot be combined with --as, --role, --scope, --client, --tenant, --issuer, --acr or --login-age',
+      '--token-stdin cannot be combined with --subject, --role, --scope, --client, --tenant, --issuer, --acr or --login-age',
     )
   const isNamed = names.some((value) => value !== undefined) || actor !== undefined
   return {
@@ -187,7 +197,7 @@ async function questionOf(
     caller:
       !tokenStdin && isNamed
         ? {
-            subject: as ?? actor?.subject ?? DEFAULT_SUBJECT,
+            subject: subject ?? actor?.subject ?? DEFAULT_SUBJECT,
             issuer: issuer ?? actor?.issuer ?? undefined,
             client: client ?? actor?.client ?? undefined,
             tenant: tenant ?? actor?.tenant ?? undefined,

@@ -35,7 +35,7 @@ export interface Examples {
 
 /** Returns the arguments with which a command prints the token of a subject. */
 export const tokenArguments = (subject: string, role: string): string =>
-  `--sub ${subject} --role ${quoted(role)}`
+  `--subject ${subject} --role ${quoted(role)}`
 
 /** Quotes a word for a shell if that is necessary. */
 const quoted = (word: string): string =>

@@ -66,7 +66,7 @@ export interface Project extends Workshop {
   readonly mapImports?: () => void
   /** Throws an `Error` if the relation model is invalid, or its JSON file is out of date. */
   checkModel(): Promise<void>
-  /** The shell command that prints a token for `--sub` and `--role`. */
+  /** The shell command that prints a token for `--subject` and `--role`. */
   readonly tokenCommand: string
   /** Returns example requests, and the role that they use. */
   demo(started: Started): Promise<Demo>

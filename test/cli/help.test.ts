@@ -99,7 +99,8 @@ describe('the help of every command', () => {
     test('describes every option and argument', () => {
       if (!SCRIPTS.includes(path))
         expect(command.options.map(({ long }) => long)).toContain('--json')
-      for (const { flags, description } of command.options) {
+      for (const { flags, description, hidden } of command.options) {
+        if (hidden) continue
         expect(help).toContain(flags)
         expect(description).not.toBe('')
       }
@@ -198,3 +199,19 @@ test.each([
   expect(code).toBe(2)
   expect(stderr).toContain(suggestion)
 })
+
+test.each([
+  ['token', 'sign', '--sub'],
+  ['token', 'mint', '--sub'],
+  ['explain', '--as'],
+])(
+  'the subject is --subject everywhere; the earlier name of %s %s is accepted, and not shown',
+  async (...words) => {
+    const earlier = words.pop() ?? ''
+    const { stdout } = await runHere([...words, '--help'])
+    expect(stdout).toContain('--subject <subject>')
+    expect(stdout).not.toMatch(new RegExp(`${earlier}\\b(?!ject)`))
+    const { stderr } = await runHere([...words, earlier, 'alice', '--no-such-option'])
+    expect(stderr).toContain("unknown option '--no-such-option'")
+  },
+)

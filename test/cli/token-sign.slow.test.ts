@@ -83,7 +83,7 @@ describe('portcullis token sign', () => {
   })
 
   test.each([
-    ['no subject', ['token'], "required option '--sub <subject>' not specified"],
+    ['no subject', ['token'], "required option '--subject <subject>' not specified"],
     ['an empty subject', ['token', '--sub', ''], '--sub must not be empty'],
     ['an empty role', ['token', '--sub', 'a', '--role', ''], '--role must not be empty'],
     ['another unit', ['token', '--sub', 'a', '--ttl', '1w'], 'It must look like 90s, 15m, 1h'],

@@ -30,7 +30,7 @@ const BEFORE: Partial<Record<Guide, readonly string[]>> = {
   'docs/relations.md': [],
   'docs/audit.md': [
     [
-      'TOKEN=$(npm run -s token -- --sub alice --role reader)',
+      'TOKEN=$(npm run -s token -- --subject alice --role reader)',
       'npx portcullis revoke subject alice',
       `curl -s http://127.0.0.1:${GATEWAY_PORT}/orders -H "Authorization: Bearer $TOKEN"`,
     ].join('\n'),

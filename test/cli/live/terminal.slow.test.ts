@@ -66,7 +66,7 @@ describe.runIf(hasPseudoTerminal)('a gateway in a terminal', () => {
     const shown = open(`${COMMAND} dev`)
     const start = await shown.shows(/press h to show the keys/)
     expect(start).toMatch(
-      /Portcullis is ready on .*\r\n {2}URL +http:.*\r\n {2}Token +npx portcullis token --sub alice/,
+      /Portcullis is ready on .*\r\n {2}URL +http:.*\r\n {2}Token +npx portcullis token --subject alice/,
     )
     expect(start).not.toContain('Console')
     expect(Math.max(...start.split('\r\n').map((line) => line.length))).toBeLessThan(200)

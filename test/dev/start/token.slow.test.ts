@@ -52,7 +52,7 @@ describe('npm run -s token', () => {
   })
 
   it.each([
-    [[], '--sub is missing'],
+    [[], '--subject is missing'],
     [['--sub', ''], '--sub must not be empty'],
     [['--sub', 'a', '--ttl', '1w'], '--ttl must look like 90s, 15m, 1h or 2d'],
     [['--sub', 'a', '--ttl', '0s'], '--ttl must look like 90s, 15m, 1h or 2d'],
