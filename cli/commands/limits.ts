@@ -21,6 +21,7 @@ interface WindowOptions extends CommonOptions {
 interface OverrideOptions extends WindowOptions {
   readonly requests: number
   readonly expiresIn?: number
+  readonly reason?: string
 }
 
 const LIMIT = ['<limit>', 'name of the limit in the policy'] as const
@@ -50,6 +51,7 @@ const OVERRIDE_COLUMNS = [
   'tenant',
   'owner',
   'requests',
+  'reason',
   'createdAt',
   'expiresAt',
 ]
@@ -82,6 +84,7 @@ export function addLimitCommands(program: Command): void {
       'lifetime of the override (default: until it is lifted)',
       seconds,
     )
+    .option('--reason <text>', 'reason, for the list of overrides')
     .option(...ISSUER)
     .option(...TENANT)
     .action(async (limit: string, value: string, options: OverrideOptions) => {
@@ -94,6 +97,7 @@ export function addLimitCommands(program: Command): void {
         tenant: options.tenant,
         requests: options.requests,
         expiresInSeconds: options.expiresIn,
+        reason: options.reason,
       })
       const first = before === undefined ? '' : `${overrideInWords(answer, before)}\n\n`
       output.result(answer, first + record(answer, output.style))

@@ -5,6 +5,7 @@ import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
 import { decodeToken } from '../decode.ts'
 import { usage } from '../failure.ts'
 import { addListing, addRemoval, type WaitOptions, waitOption } from '../records.ts'
+import { record } from '../text.ts'
 
 const KINDS = ['token', 'session', 'subject', 'client', 'tenant']
 
@@ -78,10 +79,25 @@ function addRevoke(program: Command): void {
         tenant: options.tenant,
         reason: options.reason,
       }
-      const answer = await gateway.post<object>('/revocations', order, { wait: options.wait })
-      output.thing(answer)
+      const { earlier, ...answer } = await gateway.post<Revoked>('/revocations', order, {
+        wait: options.wait,
+      })
+      output.result({ ...answer, earlier }, record(answer, output.style))
+      if (earlier) output.remark(againText(earlier.until, answer.createdAt))
     })
 }
+
+interface Revoked {
+  readonly createdAt: string
+  /** An earlier revocation of the same. Null: none. Absent: not known, or a gateway of an earlier version. */
+  readonly earlier?: { readonly until: string | null } | null
+}
+
+/** Null: a single token, which a second revocation does not change. */
+const againText = (until: string | null, createdAt: string): string =>
+  until === null
+    ? 'The token was already revoked.'
+    : `Already revoked until ${until}, now until ${createdAt}: what is issued later is accepted.`
 
 interface TokenName {
   readonly value: string

@@ -80,6 +80,9 @@ describe('revoke', () => {
     expect(await operator.run('revocations', 'list')).toMatch(
       new RegExp(`^${id} +subject +bob +- +- +platform +left `, 'm'),
     )
+    const again = await operator.attempt(['revoke', 'subject', 'bob'])
+    expect(again.stderr).toMatch(/Already revoked until 20\S+Z, now until 20\S+Z/)
+    await operator.run('revocations', 'delete', /^id +(\S+)/m.exec(again.stdout)?.[1] ?? '')
     expect(await operator.run('revocations', 'delete', id)).toContain(id)
     expect(await operator.statusFor(token)).toBe(200)
     expect(await failure('revocations', 'delete', id)).toEqual(notFound)

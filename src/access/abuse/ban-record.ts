@@ -62,11 +62,16 @@ export const banSchema = z.strictObject({
 export type Ban = z.infer<typeof banSchema>
 
 /** The input of a new ban. The list adds the id and the times. */
-interface BanOrder extends z.infer<typeof newBanSchema>, Owned {
+export interface BanOrder extends z.infer<typeof newBanSchema>, Owned {
   readonly issuers: readonly string[]
   readonly createdBy: string
   readonly createdByName?: string | undefined
 }
 
 /** Port: the bans in force. Other bans of the same value stay in force when one is removed. */
-export type BanList = Records<Ban, BanOrder>
+export interface BanList extends Records<Ban, BanOrder> {
+  /** Returns the second until which the same is banned already. Undefined: all or a part of it is not banned. */
+  bannedUntil(
+    order: Pick<BanOrder, 'kind' | 'value' | 'issuers' | 'tenant'>,
+  ): Promise<number | undefined>
+}

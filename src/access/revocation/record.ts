@@ -54,7 +54,7 @@ export const revocationSchema = z.strictObject({
 export type Revocation = z.infer<typeof revocationSchema>
 
 /** The input of a new revocation. The log adds the id and the times. */
-interface RevocationOrder extends NewRevocation, Owned {
+export interface RevocationOrder extends NewRevocation, Owned {
   readonly issuers: readonly string[]
   readonly createdBy: string
   readonly createdByName?: string | undefined
@@ -66,4 +66,12 @@ interface RevocationOrder extends NewRevocation, Owned {
  * Port: the revocations that are in force. Access that other revocations cover stays revoked when one
  * is removed. So does access that anything but an operator revoked.
  */
-export type RevocationLog = Records<Revocation, RevocationOrder>
+export interface RevocationLog extends Records<Revocation, RevocationOrder> {
+  /**
+   * Returns until when a revocation of the same was in force already: it covers what was issued until this second.
+   * Null: a single token is revoked. Undefined: all or a part of it is not revoked. For operators only, who read it.
+   */
+  revokedUntil(
+    order: Pick<RevocationOrder, 'kind' | 'value' | 'issuers' | 'tenant'>,
+  ): Promise<number | null | undefined>
+}

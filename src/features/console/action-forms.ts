@@ -88,7 +88,7 @@ const windowFields = (choices: Choices): readonly FormField[] => [
 ]
 
 /** Returns a field for names. It has a box for each known one, and else they are separated by spaces. */
-const namesField = (
+export const namesField = (
   name: string,
   label: string,
   known: readonly string[] | undefined,
@@ -114,6 +114,13 @@ const TUPLE: readonly FormField[] = [
   { name: 'subject', label: 'Subject, such as user:alice' },
   { name: 'tenant', label: 'Tenant', isOptional: true },
 ]
+
+/** Returns the names that a form has: of several boxes, or separated by spaces. */
+export const wordsIn = (form: URLSearchParams, name: string): readonly string[] =>
+  form
+    .getAll(name)
+    .flatMap((text) => text.split(/\s+/))
+    .filter((word) => word !== '')
 
 export const ACTION_WORDS: Readonly<Record<string, ActionWords>> = {
   createRevocation: {

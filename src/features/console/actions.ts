@@ -2,6 +2,7 @@
 
 import type { CallInput } from '../../routes/admin/call.ts'
 import { inputRefused } from '../../routes/admin/input.ts'
+import { wordsIn } from './action-forms.ts'
 import { secretPage } from './api-keys.ts'
 import { erasurePath } from './audit-chain.ts'
 import { choicesOf } from './choices.ts'
@@ -29,12 +30,6 @@ const numberIn = (form: URLSearchParams, name: string): number =>
 /** Returns the values that are present. */
 const textsIn = (form: URLSearchParams, ...names: readonly string[]): Record<string, string> =>
   Object.fromEntries([...form].filter(([name, value]) => value !== '' && names.includes(name)))
-
-const wordsIn = (form: URLSearchParams, name: string): readonly string[] =>
-  form
-    .getAll(name)
-    .flatMap((text) => text.split(/\s+/))
-    .filter((word) => word !== '')
 
 /** Returns the seconds of a number of days. Undefined: the field is empty. */
 const daysIn = (form: URLSearchParams): number | undefined =>

@@ -5,6 +5,7 @@ import { callerActions } from './caller-actions.ts'
 import { type CallerView, callerView, KINDS } from './calls.ts'
 import { eventTable, noneSince } from './event-table.ts'
 import { type ConsolePage, pathTo, table, when } from './layout.ts'
+import { endOf, windowOf } from './limits.ts'
 import { authorOf, card, NO_STORE_TEXT, numberOf } from './markup.ts'
 import type { PageDefinition, Query } from './page.ts'
 
@@ -87,11 +88,14 @@ ${card(
   'Limits of its own',
   table(
     'Overrides',
-    ['Since (UTC)', 'Limit', 'Requests', 'By', ''],
+    ['Since (UTC)', 'Limit', 'Requests', 'Window', 'Until (UTC)', 'Reason', 'By', ''],
     caller.overrides.map((each) => [
       when(each.createdAt),
       each.limit,
       numberOf(each.requests),
+      windowOf(caller.limits ?? [], each.limit),
+      endOf(each.expiresAt),
+      each.reason ?? '',
       authorOf(each),
       overrideEnd(each, back),
     ]),

@@ -21,6 +21,7 @@ import {
   requireConfigured,
   time,
   timeOf,
+  timeOrNull,
 } from '../../routes/admin/input.ts'
 import { type OperatorCall, permissionOf } from '../../routes/admin/permissions.ts'
 import { confinedTo, listedFor, refuseTenant, type TenantScope } from '../../routes/admin/tenant.ts'
@@ -60,7 +61,15 @@ export const callerView = z.strictObject({
   revocations: z.array(
     z.strictObject({ ...record, kind: z.string(), reason: z.nullable(z.string()) }),
   ),
-  overrides: z.array(z.strictObject({ ...record, limit: z.string(), requests: integer() })),
+  overrides: z.array(
+    z.strictObject({
+      ...record,
+      limit: z.string(),
+      requests: integer(),
+      reason: z.nullable(z.string()),
+      expiresAt: z.nullable(time).check(describe('null: in force until it is removed')),
+    }),
+  ),
   limits: z
     .nullable(
       z.array(
@@ -300,7 +309,8 @@ export function consoleCalls(parts: FeatureParts): (frame: CallFrame) => readonl
             })),
             overrides: overridden.map((each) => ({
               ...recordOf(each),
-              ...{ limit: each.limit, requests: each.requests },
+              ...{ limit: each.limit, requests: each.requests, reason: each.reason ?? null },
+              expiresAt: timeOrNull(each.expiresAtSeconds),
             })),
             limits: isPermitted('limits:list')
               ? [...parts.policy.limits.values()]

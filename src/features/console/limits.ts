@@ -27,7 +27,14 @@ const limitPage = z.object({
       onUnavailable: z.string(),
     }),
   ),
-  overrides: z.array(z.object({ ...record, limit: z.string(), requests: z.number() })),
+  overrides: z.array(
+    z.object({
+      ...record,
+      limit: z.string(),
+      requests: z.number(),
+      reason: z.optional(z.string()),
+    }),
+  ),
   cursor,
 })
 const banPage = z.object({
@@ -80,7 +87,17 @@ const olderThan = ({ query }: Desk, list: string, next: string | undefined): Mar
     ? ''
     : html`<p><a href="${pathTo(PATH, { ...query, [list]: next })}">Older ${list}</a></p>`
 
-const endOf = (expiresAt: string | null) => (expiresAt === null ? 'until removed' : when(expiresAt))
+/** Returns the window of a limit. Empty: the policy has the limit no more. */
+export function windowOf(
+  limits: readonly { readonly name: string; readonly windowSeconds: number }[],
+  name: string,
+): string {
+  const found = limits.find((limit) => limit.name === name)
+  return found === undefined ? '' : `${found.windowSeconds} s`
+}
+
+export const endOf = (expiresAt: string | null) =>
+  expiresAt === null ? 'until removed' : when(expiresAt)
 
 function limitCards(desk: Desk, { limits, overrides, cursor }: z.infer<typeof limitPage>): Markup {
   const back = pathTo(PATH)
@@ -102,13 +119,15 @@ function limitCards(desk: Desk, { limits, overrides, cursor }: z.infer<typeof li
     'Limits of single callers',
     html`${table(
       'Limits of single callers',
-      ['Since (UTC)', 'Limit', 'Caller', 'Requests', 'Until (UTC)', 'By', ''],
+      ['Since (UTC)', 'Limit', 'Caller', 'Requests', 'Window', 'Until (UTC)', 'Reason', 'By', ''],
       overrides.map((each) => [
         when(each.createdAt),
         each.limit,
         each.value,
         numberOf(each.requests),
+        windowOf(limits, each.limit),
         endOf(each.expiresAt),
+        each.reason ?? '',
         authorOf(each),
         overrideEnd(each, back),
       ]),

@@ -66,5 +66,5 @@ const policyPage = (policy: PolicyView, changes: Changes): ConsolePage => ({
       ['Limit', 'Requests', 'Seconds'],
       policy.limits.map(({ name, limit, windowSeconds }) => [name, numberOf(limit), windowSeconds]),
     ),
-  )}${card('Gateway', gatewayFacts(policy))}${card('Explain a request', explainForm({}))}</div>`,
+  )}${card('Gateway', gatewayFacts(policy))}${card('Explain a request', explainForm({}, { roles: policy.roles.map(({ name }) => name), issuers: policy.issuers }))}</div>`,
 })

@@ -9,6 +9,7 @@ import {
   createdByOf,
   existing,
   idParams,
+  ifKnown,
   listing,
   ownedView,
   ownedViewOf,
@@ -25,8 +26,15 @@ import {
 } from '../../routes/admin/tenant.ts'
 import { describe } from '../../validators/checks.ts'
 import { modeSchema } from '../../validators/mode.ts'
+import { extended } from '../../validators/schema-parts.ts'
 import type { AdminContext } from './context.ts'
 import { waitSchema } from './wait.ts'
+
+const earlier = z
+  .optional(z.nullable(z.strictObject({ until: time })))
+  .check(
+    describe('when the earlier bans of the same end; null: none of all of it; absent: not known'),
+  )
 
 const banView = () =>
   z.strictObject({
@@ -69,6 +77,11 @@ const isOfEveryTenant = ({ tenant }: Ban): boolean => tenant === undefined
 export function banCalls(context: AdminContext): AdminCall[] {
   const { bans, issuers, waitUntilInForce } = context
   const call = adminGroup('Bans', context)
+  async function earlierOf(order: Parameters<typeof bans.bannedUntil>[0]) {
+    const until = await bans.bannedUntil(order)
+    return { earlier: until === undefined ? null : { until: timeOf(until) } }
+  }
+
   return [
     call({
       method: 'POST',
@@ -85,19 +98,23 @@ export function banCalls(context: AdminContext): AdminCall[] {
       example: { kind: 'address', value: '203.0.113.7', seconds: 3_600 },
       status: 201,
       response: 'The ban is in force.',
-      reply: banView,
+      reply: () => extended(banView(), { earlier }),
       async handle({ query, body, operator, scope, changed }) {
         if (body.kind === 'address') refuseTenant(scope)
+        const covered = {
+          value: body.kind === 'address' ? normalizeValue(body.value) : body.value,
+          ...ownedBy(scope, { issuer: body.issuer, tenant: body.tenant }, issuers),
+        }
+        const before = await ifKnown(earlierOf({ kind: body.kind, ...covered }))
         const ban = await bans.create({
           ...body,
-          value: body.kind === 'address' ? normalizeValue(body.value) : body.value,
           issuer: body.issuer,
-          ...ownedBy(scope, { issuer: body.issuer, tenant: body.tenant }, issuers),
+          ...covered,
           ...createdByOf(operator),
         })
         changed('ban.create', ban.id)
         await waitUntilInForce(query)
-        return viewOf(ban)
+        return { ...viewOf(ban), ...before }
       },
     }),
     call({

@@ -2,9 +2,11 @@
 
 import * as z from 'zod/mini'
 import type { Principal } from '../../access/principal.ts'
+import { deriveRevocationKeys } from '../../access/revocation/revocation.ts'
+import type { ExplainedStage } from '../../gateway/explanation/explanation.ts'
 import { addressGroup } from '../../middleware/client-address.ts'
 import { type AdminCall, adminGroup } from '../../routes/admin/call.ts'
-import { existing, inputRefused } from '../../routes/admin/input.ts'
+import { existing, inputRefused, time, timeOf } from '../../routes/admin/input.ts'
 import {
   confinedTo,
   ownersWithin,
@@ -18,6 +20,7 @@ import {
 import { describe } from '../../validators/checks.ts'
 import { issuerName, name, roleNames, scopeNames } from '../../validators/names.ts'
 import { integer } from '../../validators/schema-parts.ts'
+import { consultedSeconds } from '../authorization-server/grant-store.ts'
 import type { AdminContext } from './context.ts'
 
 const MAX_TEXT = 32_768
@@ -76,6 +79,14 @@ const explanationView = () =>
         why: z.string(),
       }),
     ),
+    revokedBefore: z
+      .array(
+        z.strictObject({
+          kind: z.enum(['session', 'client', 'tenant', 'subject', 'token']),
+          until: time.check(describe('credentials that were issued until then are refused (401)')),
+        }),
+      )
+      .check(describe('revocations of a caller that is assumed; of a token, the stages say it')),
     origin: z
       .nullable(
         z.strictObject({
@@ -88,7 +99,8 @@ const explanationView = () =>
   })
 
 export function explanationCalls(context: AdminContext): AdminCall[] {
-  const { clients, explain, publicUrl, issuers, tenantIssuers, scopeUseOf, now } = context
+  const { clients, explain, publicUrl, issuers, tenantIssuers, scopeUseOf, revocationFacts, now } =
+    context
   const call = adminGroup('Explanations', context)
 
   function createPrincipal(
@@ -116,6 +128,17 @@ export function explanationCalls(context: AdminContext): AdminCall[] {
     }
   }
 
+  /** Returns the cutoffs that revoke earlier credentials of a caller. Throws `Unavailable` if they cannot be read. */
+  async function cutoffsOf(caller: Principal) {
+    const { revokedBefore } = await deriveRevocationKeys(revocationFacts.keys, caller)
+    const keys = revokedBefore.map(({ key }) => key)
+    const { values } = await revocationFacts.consult({ keys, subject: caller.subject })
+    return revokedBefore.flatMap(({ kind }, at) => {
+      const seconds = consultedSeconds(values[at])
+      return seconds === undefined ? [] : [{ kind, until: timeOf(seconds) }]
+    })
+  }
+
   return [
     call({
       method: 'POST',
@@ -127,8 +150,8 @@ export function explanationCalls(context: AdminContext): AdminCall[] {
         'Runs the pipeline of the gateway with its present state and reports each stage. The ' +
         'request has no effect: no limit counts it, it takes no slot, no proof is used, no ' +
         'session is renewed, no failure is recorded, and the origin is not called. Only this call itself is audited. The request is one of a ' +
-        'route of the policy. `caller` is assumed, so its token is never revoked; `token` is checked as ' +
-        'in a request. Operators with a tenant explain requests of callers of their tenant, whose ' +
+        'route of the policy. `caller` is assumed, with a token that is issued now: `revokedBefore` says which ' +
+        'earlier ones are revoked. `token` is checked as in a request. Operators with a tenant explain requests of callers of their tenant, whose ' +
         'credential is valid, from the default address; all others are refused (403).',
       body: explainedRequestSchema,
       changes: false,
@@ -153,11 +176,12 @@ export function explanationCalls(context: AdminContext): AdminCall[] {
         // Limits of a client show the requests of others.
         if (tenant !== undefined && caller?.client !== undefined)
           await withinTenant(scope, clients.find(caller.client))
-        return existing(
+        const assumed = caller && createPrincipal(scope, caller)
+        const explained = await existing(
           explain({
             request: createRequest(publicUrl, request),
             address,
-            caller: caller && createPrincipal(scope, caller),
+            caller: assumed,
             refuseActor(actor) {
               if (tenant === undefined) return
               if (actor.issuer === null || !tenantIssuers.has(actor.issuer)) refuseTenant(scope)
@@ -165,9 +189,30 @@ export function explanationCalls(context: AdminContext): AdminCall[] {
             },
           }),
         )
+        if (assumed === undefined) return { ...explained, revokedBefore: [] }
+        const revokedBefore = await cutoffsOf(assumed)
+        return {
+          ...explained,
+          stages: explained.stages.map((stage) => ofNewToken(stage, revokedBefore)),
+          revokedBefore,
+        }
       },
     }),
   ]
+}
+
+/** The token of a caller that is assumed is issued now, so that no revocation covers it. */
+function ofNewToken(
+  stage: ExplainedStage,
+  revokedBefore: readonly { readonly kind: string; readonly until: string }[],
+): ExplainedStage {
+  if (stage.stage !== 'admit' || stage.outcome !== 'passed') return stage
+  const earlier = revokedBefore.map(({ kind, until }) => `until ${until} (${kind})`).join(', ')
+  const revoked = earlier === '' ? '' : `; those that were issued ${earlier} are revoked`
+  return {
+    ...stage,
+    why: `a token that is issued now is not revoked${revoked}; the caller is not banned and within its limits`,
+  }
 }
 
 function createRequest(

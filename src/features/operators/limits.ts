@@ -14,10 +14,13 @@ import {
   createdByOf,
   existing,
   idParams,
+  ifKnown,
   inputRefused,
   listing,
   ownerView,
   ownerViewOf,
+  time,
+  timeOrNull,
 } from '../../routes/admin/input.ts'
 import {
   confinedTo,
@@ -31,7 +34,7 @@ import {
 } from '../../routes/admin/tenant.ts'
 import { describe } from '../../validators/checks.ts'
 import { modeSchema } from '../../validators/mode.ts'
-import { integer } from '../../validators/schema-parts.ts'
+import { extended, integer } from '../../validators/schema-parts.ts'
 import type { AdminContext } from './context.ts'
 
 const limitView = () =>
@@ -53,7 +56,11 @@ const overrideView = () =>
     limit: z.string(),
     value: z.string(),
     requests: integer().check(describe('requests per window')),
+    reason: z.optional(z.string()),
   })
+const replaces = z
+  .optional(z.nullable(z.strictObject({ requests: integer(), expiresAt: z.nullable(time) })))
+  .check(describe('an earlier override of the same windows; null: none; absent: not known'))
 
 function limitViewOf(rule: PolicyLimit): z.infer<ReturnType<typeof limitView>> {
   const { by, engine, lease } = rule
@@ -131,6 +138,14 @@ export function limitCalls(context: AdminContext): AdminCall[] {
     return { rule, value: counted, keys: await Promise.all(keys), owned }
   }
 
+  async function replacedBy(windows: readonly string[]) {
+    const found = await Promise.all(windows.map((window) => overrides.ownerOf(window)))
+    const [first] = found.flatMap((each) => each ?? [])
+    if (first === undefined) return { replaces: null }
+    const { requests, expiresAtSeconds } = first
+    return { replaces: { requests, expiresAt: timeOrNull(expiresAtSeconds) } }
+  }
+
   return [
     call({
       method: 'GET',
@@ -163,9 +178,10 @@ export function limitCalls(context: AdminContext): AdminCall[] {
       example: { ...example, requests: 1_000, expiresInSeconds: 86_400 },
       status: 201,
       response: 'The override is in force.',
-      reply: overrideView,
+      reply: () => extended(overrideView(), { replaces }),
       async handle({ body, operator, scope, changed }) {
         const { value, keys, owned } = await findWindows(scope, body)
+        const before = await ifKnown(replacedBy(keys))
         const record = await overrides.create({
           ...body,
           value,
@@ -175,7 +191,7 @@ export function limitCalls(context: AdminContext): AdminCall[] {
           ...createdByOf(operator),
         })
         changed('limit.override', record.id)
-        return ownerViewOf(record)
+        return { ...ownerViewOf(record), ...before }
       },
     }),
     call({

@@ -13,16 +13,31 @@ import {
   createdByOf,
   existing,
   idParams,
+  ifKnown,
   listing,
   ownedView,
   ownedViewOf,
   time,
   timeOf,
+  timeOrNull,
 } from '../../routes/admin/input.ts'
 import { confinedTo, listedFor, ownedBy, refuseRemoval } from '../../routes/admin/tenant.ts'
 import { describe } from '../../validators/checks.ts'
+import { extended } from '../../validators/schema-parts.ts'
 import type { AdminContext } from './context.ts'
 import { waitSchema } from './wait.ts'
+
+const earlier = z
+  .optional(
+    z.nullable(
+      z.strictObject({
+        until: z
+          .nullable(time)
+          .check(describe('it covers what was issued until then; null: a single token')),
+      }),
+    ),
+  )
+  .check(describe('an earlier revocation of the same; null: none of all of it; absent: not known'))
 
 const revocationView = () =>
   z.strictObject({
@@ -63,6 +78,11 @@ export function revocationCalls(context: AdminContext): AdminCall[] {
     context
   const call = adminGroup('Revocations', context)
 
+  async function earlierOf(order: Parameters<typeof revocations.revokedUntil>[0]) {
+    const until = await revocations.revokedUntil(order)
+    return { earlier: until === undefined ? null : { until: timeOrNull(until) } }
+  }
+
   return [
     call({
       method: 'POST',
@@ -80,23 +100,24 @@ export function revocationCalls(context: AdminContext): AdminCall[] {
       example: { kind: 'subject', value: 'alice', reason: 'left the company' },
       status: 201,
       response: 'The revocation is in force.',
-      reply: revocationView,
+      reply: () => extended(revocationView(), { earlier }),
       async handle({ query, body, operator, scope, changed }) {
         const { kind, value, issuer } = body
         const tenant = kind === 'tenant' ? value : body.tenant
         const owned = ownedBy(scope, { issuer, tenant }, issuers)
+        // The value of a revocation of a tenant names it.
+        const covered = { ...owned, tenant: kind === 'tenant' ? undefined : owned.tenant }
+        const until = await ifKnown(earlierOf({ kind, value, ...covered }))
         const revocation = await revocations.create({
           ...body,
           issuer,
-          ...owned,
-          // The value of a revocation of a tenant names it.
-          tenant: kind === 'tenant' ? undefined : owned.tenant,
+          ...covered,
           ...createdByOf(operator),
           ttlSeconds: kind === 'token' ? revokedTokenSeconds : revokedBeforeSeconds,
         })
         changed('revocation.create', revocation.id)
         await waitUntilInForce(query)
-        return viewOf(revocation)
+        return { ...viewOf(revocation), ...until }
       },
     }),
     call({

@@ -52,6 +52,19 @@ export async function existing<Value>(
   return value as Exclude<Value, undefined | false>
 }
 
+/**
+ * Returns what an action finds, for its answer only. Undefined: the store did not answer. The action is more important
+ * than what it replaces, so that it is not refused.
+ */
+export async function ifKnown<Value>(stored: Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await stored
+  } catch (error) {
+    if (error instanceof Unavailable) return undefined
+    throw error
+  }
+}
+
 /** Throws `Unavailable` if the gateway has no audit database. */
 export function requireConfigured<Log>(log: Log | undefined): Log {
   if (log === undefined) throw new Unavailable('audit_log', 'unreachable')

@@ -3,6 +3,7 @@ import { v7 } from 'uuid'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { anEvent } from '../../audit/event.ts'
 import { prepare } from '../../audit/prepared.ts'
+import { PUBLIC_URL } from '../../harness/gateway.ts'
 import { ISSUER } from '../../harness/issuer.ts'
 import { startConsole } from './gateway.ts'
 import { APPROVED_TOOL } from './policy.ts'
@@ -40,6 +41,52 @@ test('a tenant gets a limit of its own, and loses it', async () => {
   const id = idIn(text, 'deleteLimitOverride')
   expect((await act('deleteLimitOverride', { id })).status).toBe(303)
   expect(await show('/limits')).not.toContain('>200</td>')
+})
+
+test('a second order says what was in force, and what is now', async () => {
+  const notice = async (action: string, values: Record<string, string>) => {
+    const form = { action, reason: 'for the test', back: '/-/console/limits', ...values }
+    const { headers } = await gateway.visit(operator, '/-/console/actions', { form })
+    const [cookie = ''] = headers.getSetCookie()
+    const { text } = await gateway.visit(`${operator}; ${cookie.split(';', 1)}`, form.back)
+    return /role="status">(.*?)<\/div>/s.exec(text)?.[1] ?? ''
+  }
+  const TIME = '\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d UTC'
+  const subject = { kind: 'subject', value: 'twice' }
+  expect(await notice('createRevocation', subject)).not.toContain('lready')
+  expect(await notice('createRevocation', subject)).toMatch(
+    new RegExp(`<p>Already revoked until ${TIME}, now until ${TIME}\\.</p>`),
+  )
+  const other = { ...subject, tenant: 'acme' }
+  expect(await notice('createRevocation', other)).not.toContain('lready')
+  const token = { kind: 'token', value: 'an-id' }
+  expect(await notice('createRevocation', token)).not.toContain('lready')
+  expect(await notice('createRevocation', token)).toContain('<p>It was already revoked.</p>')
+  await notice('createBan', { ...subject, seconds: '600' })
+  expect(await notice('createBan', { ...subject, seconds: '900' })).toMatch(
+    new RegExp(`Already banned until ${TIME}, now until ${TIME}\\.`),
+  )
+  expect(await notice('createBan', { ...subject, seconds: '60' })).toMatch(
+    new RegExp(`still until ${TIME}: an earlier ban ends later`),
+  )
+  const limit = { limit: 'tenants', value: 'initech', requests: '301', expiresInSeconds: '600' }
+  expect(await notice('createLimitOverride', limit)).not.toContain('replaces')
+  expect(await notice('createLimitOverride', { ...limit, requests: '302' })).toMatch(
+    new RegExp(`This replaces 301 requests, until ${TIME}\\.`),
+  )
+  const plan = { by: 'subject', value: 'twice', plan: 'free' }
+  await notice('assignPlan', plan)
+  expect(await notice('assignPlan', { ...plan, plan: 'pro' })).toContain('It had the plan free.')
+})
+
+test('the tables of limits of callers have the window, the end and the reason', async () => {
+  const limit = { limit: 'tenants', value: 'hooli', requests: '7', reason: 'a trial' }
+  await act('createLimitOverride', limit)
+  for (const path of ['/limits', '/callers?kind=tenant&value=hooli'])
+    expect(await show(path)).toMatch(
+      />7<\/td><td[^>]*>60 s<\/td><td[^>]*>until removed<\/td><td[^>]*>a trial<\/td>/,
+    )
+  expect(await show('/callers?kind=tenant&value=hooli')).toContain('same limit: tenants 7.')
 })
 
 test('a ban is listed with its reason and the name of the person, and lifted', async () => {
@@ -168,4 +215,41 @@ test('an operator of a tenant does not read the chain of all tenants', async () 
   const tina = await gateway.cookieOf({ subject: 'tina', roles: ['operator'], tenant: 'acme' })
   expect(await show('/audit', tina)).not.toContain('Verified')
   expect((await gateway.visit(tina, '/-/console/audit/export')).status).toBe(403)
+})
+
+test('an explanation says what of the caller is revoked, and who is banned', async () => {
+  const explain = async (form: Record<string, string>) =>
+    (await gateway.visit(operator, '/-/console/explain', { form })).text
+  const request = {
+    method: 'GET',
+    path: '/orders',
+    subject: 'rex',
+    issuer: ISSUER,
+    roles: 'reader',
+  }
+  const clean = await explain(request)
+  expect(clean).toContain('a token that is issued now is not revoked; the caller is not banned')
+  expect(clean).not.toContain('Earlier credentials')
+  const token = await gateway.token({ claims: { sub: 'rex', roles: ['reader'] } })
+  const caller = { kind: 'subject', value: 'rex', reason: 'left' }
+  await act('createRevocation', caller)
+  const headers = { Authorization: `Bearer ${token}`, 'CF-Connecting-IP': '192.0.2.1' }
+  const sent = await gateway.isolateFetch(new Request(`${PUBLIC_URL}/orders`, { headers }))
+  expect(sent.status).toBe(401)
+  // A token that is issued in the second of the revocation is revoked too.
+  const second = Math.floor(Date.now() / 1_000)
+  await expect.poll(() => Math.floor(Date.now() / 1_000)).toBeGreaterThan(second)
+  const revoked = await explain(request)
+  expect(revoked).toContain('Earlier credentials of this caller: refused, 401')
+  expect(revoked).toMatch(
+    /issued until <time[^>]*>[^<]*<\/time> UTC is revoked: a revocation of its subject/,
+  )
+  expect(revoked).toMatch(
+    /a token that is issued now is not revoked; those that were issued until \S+ \(subject\) are/,
+  )
+  expect(revoked).toContain('<h2>allow, 200: ok</h2>')
+  await act('createBan', { ...caller, seconds: '600' })
+  expect(/<h2>([a-z]+, [^<]*)</.exec(await explain(request))?.[1]).toBe('deny, 403: banned:subject')
+  const wrong = await explain({ ...request, path: 'orders' })
+  expect(wrong).toMatch(/name="path"[^>]* value="orders"[^>]* aria-invalid="true"/)
 })

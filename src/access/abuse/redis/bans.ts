@@ -2,9 +2,9 @@
 import { v7 } from 'uuid'
 import type { RedisConnection } from '../../../redis/connection.ts'
 import type { RedisKeys } from '../../../redis/keys.ts'
-import { createOwnerList } from '../../revocation/redis/shared-keys.ts'
+import { createOwnerList, earliestSecond } from '../../revocation/redis/shared-keys.ts'
 import { addressBanKey, subjectBanKey } from '../ban.ts'
-import { type Ban, type BanList, banSchema } from '../ban-record.ts'
+import { type Ban, type BanList, type BanOrder, banSchema } from '../ban-record.ts'
 
 /** Creates the list. Of several bans of one value, responses report the one that ends last. */
 export function createBanList(redis: RedisConnection, now: () => number): BanList {
@@ -20,6 +20,12 @@ export function createBanList(redis: RedisConnection, now: () => number): BanLis
     find: list.find,
     list: list.list,
     remove: list.remove,
+
+    async bannedUntil(order) {
+      const all = { ...order, mode: 'enforce', refuses: 'everything' } as const
+      const seconds = await earliestSecond(redis, await deriveBanKeys(redis.keys, all))
+      return seconds !== undefined && seconds * 1_000 > now() ? seconds : undefined
+    },
 
     async create(order) {
       const { kind, value, issuer, issuers, tenant, owner, seconds, reason } = order
@@ -57,7 +63,7 @@ export async function deriveBanKeys(
     tenant,
     mode,
     refuses,
-  }: Pick<Ban, 'kind' | 'value' | 'issuers' | 'tenant' | 'mode' | 'refuses'>,
+  }: Pick<Ban, 'kind' | 'value' | 'tenant' | 'mode' | 'refuses'> & Pick<BanOrder, 'issuers'>,
 ): Promise<string[]> {
   if (kind === 'address') return [await addressBanKey(keys, value, mode, refuses)]
   return Promise.all(issuers.map((issuer) => subjectBanKey(keys, issuer, value, mode, tenant)))

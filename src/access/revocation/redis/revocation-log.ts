@@ -4,9 +4,14 @@ import type { RedisConnection } from '../../../redis/connection.ts'
 import { endsKey, type RedisKeys, recordKeys } from '../../../redis/keys.ts'
 import { malformed, readList, sendCommand } from '../../../redis/reply.ts'
 import { tokenIdHash } from '../../token-id.ts'
-import { type Revocation, type RevocationLog, revocationSchema } from '../record.ts'
+import {
+  type Revocation,
+  type RevocationLog,
+  type RevocationOrder,
+  revocationSchema,
+} from '../record.ts'
 import { MAX_ISSUED_AHEAD_SECONDS, revokedBeforeKey, revokedTokenKey } from '../revocation.ts'
-import { createOwnerList } from './shared-keys.ts'
+import { createOwnerList, earliestSecond } from './shared-keys.ts'
 
 /** Differs from the 1 that is stored when a client revokes its own token. */
 const REVOKED_BY_OPERATOR = 2
@@ -47,6 +52,12 @@ export function createRevocationLog(redis: RedisConnection, now: () => number): 
     list: list.list,
     remove: list.remove,
 
+    async revokedUntil(order) {
+      const seconds = await earliestSecond(redis, await keysReadBy(redis.keys, order))
+      // The value of a single token is a mark, and that within a tenant the end of the record.
+      return seconds !== undefined && order.kind === 'token' ? null : seconds
+    },
+
     async create(order) {
       const { kind, value, issuer, issuers, tenant, owner, reason, ttlSeconds } = order
       const { createdBy, createdByName } = order
@@ -80,11 +91,14 @@ export function createRevocationLog(redis: RedisConnection, now: () => number): 
 }
 
 /** Reports whether a revocation covers only what members of its tenant hold, not the tenant itself. */
-const isWithinTenant = ({ kind, tenant }: Pick<Revocation, 'kind' | 'tenant'>): boolean =>
+const isWithinTenant = ({ kind, tenant }: Pick<RevocationOrder, 'kind' | 'tenant'>): boolean =>
   tenant !== undefined && kind !== 'tenant'
 
 /** Returns the keys at which `admit` reads a revocation. */
-async function keysReadBy(keys: RedisKeys, revocation: Revocation): Promise<string[]> {
+async function keysReadBy(
+  keys: RedisKeys,
+  revocation: Pick<RevocationOrder, 'kind' | 'value' | 'issuers' | 'tenant'>,
+): Promise<string[]> {
   const { kind, value, issuers, tenant } = revocation
   return Promise.all(
     issuers.map(async (issuer) => {

@@ -4,9 +4,10 @@
  * and other writers need.
  */
 import type { $ZodType, output } from 'zod/v4/core'
+import type { RedisConnection } from '../../../redis/connection.ts'
 import type { RedisKeys } from '../../../redis/keys.ts'
 import { createRecordList, type RecordListOptions } from '../../../redis/record-list.ts'
-import { readCount } from '../../../redis/reply.ts'
+import { readCount, readList, readSeconds, readText, sendCommand } from '../../../redis/reply.ts'
 import { ADD_OWNER_SCRIPT, RELEASE_OWNER_SCRIPT } from '../../../redis/scripts.generated.ts'
 import { writeFacts } from './facts.ts'
 
@@ -72,6 +73,17 @@ export function createOwnerList<Schema extends $ZodType<Owner>>(options: OwnerLi
       return true
     },
   }
+}
+
+/** Returns the earliest second that keys have. Undefined: a key is absent. */
+export async function earliestSecond(
+  redis: RedisConnection,
+  keys: readonly string[],
+): Promise<number | undefined> {
+  if (keys.length === 0) return undefined
+  const values = readList(await sendCommand(redis, ['MGET', ...keys]), keys.length)
+  if (values.includes(null)) return undefined
+  return Math.min(...values.map((value) => readSeconds(readText(value))))
 }
 
 /** Returns the key of the feed, followed by each shared key and the key of its owners. */
