@@ -116,13 +116,14 @@ export function createReceiver(options: ReceiverOptions): Receiver {
               cutoffSeconds: cutoffOf(event, nowSeconds),
               effects,
             })
+      const received = conclude(plans, outcomes)
       // Last, because an event that is sent again must find them.
       await contacts.forget(
         plans
-          .flatMap(({ purged }) => purged)
+          .flatMap(({ purged }, at) => (received[at]?.outcome === 'stale' ? [] : purged))
           .map(({ issuer, value }) => ({ issuer, subject: value })),
       )
-      return { transmitter: transmitter.issuer, id, events: conclude(plans, outcomes) }
+      return { transmitter: transmitter.issuer, id, events: received }
     },
   }
 }

@@ -80,14 +80,19 @@ async function signedIn(claims: object, at = provider) {
   return load
 }
 
-async function push(subject: object, type = `${CAEP}session-revoked`, from = provider) {
+async function push(
+  subject: object,
+  type = `${CAEP}session-revoked`,
+  from = provider,
+  about: object = {},
+) {
   const claims = {
     iss: from.issuer,
     aud: EVENT_AUDIENCE,
     iat: Math.floor(Date.now() / 1000),
     jti: crypto.randomUUID(),
     sub_id: subject,
-    events: { [type]: {} },
+    events: { [type]: about },
   }
   return (await pushEvent(url, await from.sign(claims, { typ: 'secevent+jwt' }))).status
 }
@@ -171,5 +176,15 @@ describe('the index of contacts', () => {
     expect(await push(email('alice@example.com'), `${RISC}account-purged`)).toBe(202)
     expect(await load()).not.toBe(200)
     expect(await indexed()).toEqual([])
+  })
+
+  test('keeps a user whose account was enabled after the purge that arrives late', async () => {
+    await signedIn(VERIFIED)
+    const before = { event_timestamp: Math.floor(Date.now() / 1000) - 60 }
+    expect(await push(email('alice@example.com'), `${RISC}account-enabled`)).toBe(202)
+    expect(await push(email('alice@example.com'), `${RISC}account-purged`, provider, before)).toBe(
+      202,
+    )
+    expect(await indexed()).toHaveLength(2)
   })
 })
