@@ -1,10 +1,15 @@
 /** `portcullis mcp tools`: the tools of a gateway's MCP servers, the changed ones first. */
 import { type CommonOptions, workWith } from '../command.ts'
+import { counted, visible } from '../text.ts'
 
 interface Tool {
   readonly name: string
   readonly pinned: string | null
-  readonly seen: { readonly hash: string; readonly at: string } | null
+  readonly seen: {
+    readonly hash: string
+    readonly at: string
+    readonly definition: string | null
+  } | null
   readonly approved: { readonly hash: string } | null
 }
 
@@ -35,13 +40,42 @@ export async function listTools(
   )
   const first = all.filter(({ state }) => state === CHANGED)
   const others = options.changed === true ? [] : all.filter(({ state }) => state !== CHANGED)
-  const answer: { readonly tools: readonly object[]; readonly cursor?: string } = {
-    tools: [...first, ...others],
-  }
-  output.list(answer, answer.tools, COLUMNS, 'tools')
-  output.remark(
-    first.length === 0
-      ? 'No tool has another definition than the approved one.'
-      : `${first.length} changed: read the definitions on the page MCP of the console before you approve them.`,
-  )
+  const answer = { tools: [...first, ...others] }
+  const changed = servers.map(({ path, tools }) => ({
+    path,
+    tools: tools.filter((tool) => stateOf(tool) === CHANGED),
+  }))
+  const rows = answer.tools.length === 0 ? [] : [output.fitted(answer.tools, COLUMNS)]
+  output.result(answer, [answerOf(changed), ...rows, ...changed.flatMap(textsOf)].join('\n\n'))
+  if (first.length > 0)
+    output.remark(
+      'Read the whole definitions on the page MCP of the console before you approve them.',
+    )
+}
+
+/** Says which tools changed. */
+function answerOf(servers: Answer['servers']): string {
+  const lines = servers.flatMap(({ path, tools }) => {
+    if (tools.length === 0) return []
+    const they = tools.length === 1 ? 'it was' : 'they were'
+    const names = tools.map(({ name }) => visible(name)).join(', ')
+    return [
+      `${counted(tools.length, 'tool')} of ${visible(path)} changed since ${they} approved: ${names}.`,
+    ]
+  })
+  return lines.join('\n') || 'No tool has another definition than the approved one.'
+}
+
+/** Returns what each tool says of itself now. */
+const textsOf = ({ path, tools }: Answer['servers'][number]): readonly string[] =>
+  tools.flatMap(({ name, seen }) => {
+    const description = descriptionIn(seen?.definition ?? null)
+    if (description === undefined) return []
+    return [`${visible(name)} of ${visible(path)} says now: ${visible(description)}`]
+  })
+
+function descriptionIn(definition: string | null): string | undefined {
+  if (definition === null) return undefined
+  const { description } = JSON.parse(definition) as { readonly description?: unknown }
+  return typeof description === 'string' ? description : undefined
 }

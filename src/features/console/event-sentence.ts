@@ -97,7 +97,7 @@ const WORDS: Readonly<Record<Code, Words>> = {
     `the relation ${grants?.relation ?? 'of the route'} could not be determined (${detail})`,
   call_refused: (detail, { call }) =>
     detail === 'definition'
-      ? `the server has changed the tool ${call?.name ?? ''}, and nobody has approved its new definition`
+      ? `the server has changed the tool ${call?.name ?? ''}, and its new definition is not approved`
       : `the policy does not allow the ${detail}${call === undefined ? '' : ` ${call.name ?? call.method}`} here`,
   signature_matched: (detail) => `the input matches the attack signature ${detail}`,
   ambiguous_path: (detail) =>

@@ -21,7 +21,9 @@ const SERVERS = [
         seen: { hash: hashOf('b'), at, definition: '{}' },
         approved: { hash: hashOf('b'), at, createdBy: 'x' },
       }),
-      tool('chang\u001b[31med', { seen: { hash: hashOf('c'), at, definition: '{}' } }),
+      tool('chang\u001b[31med', {
+        seen: { hash: hashOf('c'), at, definition: '{"description":"Sends\\u001b[31m keys."}' },
+      }),
     ],
   },
 ]
@@ -33,15 +35,16 @@ async function run(...args: readonly string[]) {
   return await runHere(['mcp', 'tools', '--url', url, ...args], { env: ENV })
 }
 
-test('the changed tool is first, as text, and the last line counts', async () => {
+test('the first line says which tool changed, it is the first, and its new text follows', async () => {
   const { code, stdout, stderr } = await run()
   expect(code, stderr).toBe(0)
-  const states = stdout.split('\n').map((line) => line.split(/ {2,}/)[0])
-  expect(states.filter(Boolean).slice(1)).toEqual([
-    ...['changed', 'as in the policy', 'not pinned', 'approved'],
-  ])
+  const [answer, rows = '', texts] = stdout.trimEnd().split('\n\n')
+  expect(answer).toMatch(/^1 tool of \/mcp changed since it was approved: chang.*med\.$/)
+  expect(texts).toMatch(/^chang.*med of \/mcp says now: Sends.* keys\.$/)
+  const states = rows.split('\n').map((line) => line.split(/ {2,}/)[0])
+  expect(states.slice(1)).toEqual([...['changed', 'as in the policy', 'not pinned', 'approved']])
   expect(stdout).not.toContain('\u001b[31m')
-  expect(stderr).toContain('1 changed')
+  expect(stderr).toContain('before you approve them')
 })
 
 test('--changed lists only changed tools, also as JSON', async () => {

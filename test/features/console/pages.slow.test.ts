@@ -186,7 +186,9 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the console on %s', (run
     const keyboard = keyboardOf(page)
     await keyboard.tabTo('MCP')
     await keyboard.enter({ loads: true })
-    expect(await textOf(page)).toContain('No tool has another definition than the approved one.')
+    expect(await textOf(page)).toMatch(
+      /MCP servers\s+1 tool of \/mcp changed since it was approved: list_shelves\.[\s\S]*sponsor/,
+    )
     await page.send('Page.close')
   })
 

@@ -148,7 +148,10 @@ test('a changed tool is shown, approved, and withdrawn again', async () => {
   gateway.changeTool({ ...APPROVED_TOOL, description: 'Lists all shelves.' })
   expect(await gateway.listTools()).toEqual([])
   const text = await show('/mcp')
-  expect(text).toContain('Lists all shelves.')
+  expect(text).toContain('<pre>Lists all shelves.</pre>')
+  expect(text).toContain(
+    '<p class="answer deny">1 tool of /mcp changed since it was approved: list_shelves.</p>',
+  )
   const tool = { server: '/mcp', tool: 'list_shelves' }
   const hash = /name="hash" value="([^"]+)"/.exec(text)?.[1] ?? ''
   const other = await act('approveMcpTool', { ...tool, hash: `sha256-${'A'.repeat(43)}` })
