@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { freePort } from '../../dev/free-port.ts'
 import { HOST, ROOT } from '../../dev/start/settings.ts'
 import type { Shutdown } from '../../dev/start/shutdown.ts'
+import { FLAGS } from '../node/contestants.ts'
 import { openRedis } from '../node/costs.ts'
 import { startServer } from '../processes/server.ts'
 import type { Backends } from '../stack/backends.ts'
@@ -123,12 +124,7 @@ async function startOnNode(
   } = gatewayVariables(backends, signingKeys)
   const { url, pid, close } = await startServer({
     program: process.execPath,
-    args: [
-      '--max-semi-space-size=16',
-      '--no-allocation-site-pretenuring',
-      '--heap-growing-percent=40',
-      entry,
-    ],
+    args: [...FLAGS, entry],
     env: {
       ...{ NODE_ENV: 'production', PORT: String(port), ...variables },
       ...{ REDIS_URL: backends.redis.directUrl, REDIS_PREFIX: `pc-${name}:` },

@@ -11,7 +11,7 @@ import type { ProbeId } from './probes.ts'
 const ROOMY_LIMIT = 1_000_000_000
 
 /** As the files for self-hosting and `portcullis serve` set them. */
-const FLAGS = [
+export const FLAGS = [
   '--max-semi-space-size=16',
   '--no-allocation-site-pretenuring',
   '--heap-growing-percent=40',

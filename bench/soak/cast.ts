@@ -13,10 +13,12 @@ import { createLoad } from './load.ts'
 import { createMix, INLINE_SHARE, SHARES } from './mix.ts'
 import { createOperator } from './operator.ts'
 import { MAX_RATE, type SoakOptions } from './options.ts'
-import type { Sender } from './sender.ts'
+import { goodShot, type Sender } from './sender.ts'
 import type { System } from './system.ts'
 
 const ROLES = ['writer']
+/** Requests that fill the caches. */
+const AT_ONCE = 16
 /** Attempts. A busy machine may miss a deadline. */
 const ATTEMPTS = 5
 
@@ -40,11 +42,9 @@ export async function prepareCallers({
   let addresses = 0
   const address = () => addressOf(addresses++)
   const some = (share: number) => poolSize((rate * share) / 100)
-  const tokenPool = (issuer: Issuer, share: number) =>
-    createPool(
-      Array.from({ length: some(share) }, (_, index) =>
-        tokenCaller(issuer, `caller-${index}`, { address: address(), roles: ROLES }),
-      ),
+  const tokenCallers = (issuer: Issuer, count: number) =>
+    Array.from({ length: count }, (_, index) =>
+      tokenCaller(issuer, `caller-${index}`, { address: address(), roles: ROLES }),
     )
   const fixedPool = async (
     name: string,
@@ -60,9 +60,18 @@ export async function prepareCallers({
   }
 
   const condemned = createCondemned({ sender, operator, issuer: issuers.inline, random })
+  const inline = tokenCallers(issuers.inline, Math.max(options.callers, some(INLINE_SHARE)))
+  for (let at = 0; at < options.callers; at += AT_ONCE)
+    await Promise.all(
+      inline.slice(at, at + AT_ONCE).map(async ({ subject, address, credential }) => {
+        const caller = { address, credential: await credential() }
+        const shot = goodShot('first', caller, { path: '/orders', subject })
+        return Promise.all(system.gateways.map((_, gateway) => sender.send(shot, { gateway })))
+      }),
+    )
   const shotOf = createMix({
-    inline: tokenPool(issuers.inline, INLINE_SHARE),
-    remote: tokenPool(issuers.remote, SHARES.remote),
+    inline: createPool(inline),
+    remote: createPool(tokenCallers(issuers.remote, some(SHARES.remote))),
     opaque: await fixedPool('opaque', SHARES.opaque, operator.mintOpaque),
     apiKeys: await fixedPool('robot', SHARES.apiKey, operator.createApiKey),
     condemned,

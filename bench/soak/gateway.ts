@@ -16,13 +16,7 @@ const HEAP_TIMEOUT_MS = 5_000
 
 const COMMANDS: Readonly<Record<SoakRuntime, readonly string[]>> = {
   workerd: ['dev/start.ts'],
-  node: [
-    '--max-semi-space-size=16',
-    '--no-allocation-site-pretenuring',
-    '--heap-growing-percent=40',
-    '--expose-gc',
-    NODE_PROCESS,
-  ],
+  node: ['--max-semi-space-size=16', '--expose-gc', NODE_PROCESS],
 }
 
 export type Gateway = ReturnType<typeof createGateway>

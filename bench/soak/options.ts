@@ -12,6 +12,8 @@ export interface SoakOptions {
   /** Requests per second. Undefined: 70 % of the peak, which is measured first. */
   readonly rate: number | undefined
   readonly peakSeconds: number
+  /** Callers with tokens of the configured issuer, at least. They fill the caches before the clock starts. */
+  readonly callers: number
   readonly windowSeconds: number
   readonly faults: readonly FaultName[]
   readonly seed: number
@@ -33,6 +35,7 @@ every request at the origin and every audit event, and ends with a table of inva
   --minutes <n>      duration (default: 10)
   --rate <n>         requests a second, up to ${MAX_RATE} (default: 70 % of the measured peak)
   --peak <seconds>   duration of the measurement of the peak (default: 10)
+  --callers <n>      callers at least, each of which both gateways know at the start (default: 0)
   --window <seconds> duration of one fault and the rest after it (default: 20)
   --faults <names>   only these faults, separated by commas:
                      ${columns(FAULT_NAMES)}
@@ -51,6 +54,7 @@ export function readOptions(argv: readonly string[]): SoakOptions | 'help' {
       minutes: { type: 'string', default: '10' },
       rate: { type: 'string' },
       peak: { type: 'string', default: '10' },
+      callers: { type: 'string', default: '0' },
       window: { type: 'string', default: '20' },
       faults: { type: 'string' },
       seed: { type: 'string', default: '1' },
@@ -64,6 +68,7 @@ export function readOptions(argv: readonly string[]): SoakOptions | 'help' {
     minutes: number('--minutes', values.minutes, 0.1, MAX_MINUTES),
     rate: values.rate === undefined ? undefined : number('--rate', values.rate, 5, MAX_RATE),
     peakSeconds: number('--peak', values.peak, 1, 120),
+    callers: number('--callers', values.callers, 0, 100_000),
     windowSeconds: number('--window', values.window, 2, 600),
     faults: someOf('--faults', values.faults ?? FAULT_NAMES.join(), FAULT_NAMES),
     seed: seedOf(values.seed),

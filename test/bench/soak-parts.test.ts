@@ -58,6 +58,7 @@ describe('options', () => {
       minutes: 10,
       rate: undefined,
       peakSeconds: 10,
+      callers: 0,
       windowSeconds: 20,
       faults: FAULT_NAMES,
       seed: 1,
