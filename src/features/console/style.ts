@@ -89,7 +89,7 @@ svg .slot { fill: transparent; } svg a:hover .slot, svg a:focus .slot { fill: va
   th:first-child, td:first-child { position: static; }
   form.filter { grid-template-columns: repeat(auto-fill, minmax(8rem, 1fr)); }
   dl.facts { grid-template-columns: fit-content(45%) 1fr; } }
-@container (max-width: 26rem) {${blocks('.small')} }
+@container (max-width: 22rem) {${blocks('.small')} }
 @container (max-width: 46rem) {${blocks('.medium')} }
 @container (max-width: 58rem) {${blocks('.wide')} }
 `

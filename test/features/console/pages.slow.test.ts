@@ -135,6 +135,7 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the console on %s', (run
     expect(await textOf(page)).toContain(
       'Refused with 403: the caller does not have orders:write, which GET /orders/:id needs.',
     )
+    expect(await textOf(page)).toMatch(/admit\s+passed\s+12\.0\s+authorize\s+refused/)
     await keyboard.tabTo('Revoke this subject everywhere')
     await keyboard.enter()
     await keyboard.tabTo('Reason')

@@ -36,6 +36,7 @@ function eventsOfADay() {
         decision: 'deny',
         reason: 'permission_missing:orders:write',
         status: 403,
+        durationsMs: { authenticate: 1, admit: 12, authorize: 1 },
       }),
     })
   })
