@@ -18,8 +18,8 @@ const BYTES_PER_KIB = 1_024
  * docs/decisions/0056-opt-in-features.md.
  */
 const BUNDLES = [
-  { name: 'minimal gateway', policy: 'examples/minimal/policy.ts', maxKib: 120.2 },
-  { name: 'demo gateway', policy: 'portcullis.config.ts', maxKib: 210.4 },
+  { name: 'minimal gateway', policy: 'examples/minimal/policy.ts', maxKib: 121.5 },
+  { name: 'demo gateway', policy: 'portcullis.config.ts', maxKib: 211.7 },
 ] as const
 
 /** An app behind a guard, with the complete `zod`. It also detects a part that only gateways need. */

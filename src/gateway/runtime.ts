@@ -12,7 +12,7 @@ import type { OwnGauges } from '../observability/metrics/exposition.ts'
 import { createOrigin, type Origin, type OriginOptions } from '../origin/origin.ts'
 import type { RedisCallOptions } from '../redis/bounded-calls.ts'
 import type { RedisConnection } from '../redis/connection.ts'
-import { createRedisByFetch } from '../redis/rest-by-fetch.ts'
+import { createRedisRest } from '../redis/rest.ts'
 import type { Upgrades } from '../routes/web-socket.ts'
 import type { StreamRuntime } from '../streams/stream-runtime.ts'
 import type { Config, EnvironmentSchema, FeatureVariables } from '../validators/environment.ts'
@@ -83,7 +83,7 @@ export interface Runtime {
  */
 export const WORKERS: Runtime = {
   addressOf: connectingAddress,
-  redis: (config) => (options) => createRedisByFetch({ ...config, ...options }),
+  redis: (config) => (options) => createRedisRest({ ...config, ...options }),
   origin: createOrigin,
 }
 

@@ -1,4 +1,4 @@
-/** The protocol of Upstash's REST API by `fetch` alone: no bundle has a client. */
+/** The protocol of Upstash's REST API by `fetch` alone, for guards: a guarded app bundles no client. */
 import { IS_WORKERS } from '../isolate/platform.ts'
 import type { Fault } from '../problems/reasons.ts'
 import { boundedCalls, type SendCall } from './bounded-calls.ts'
