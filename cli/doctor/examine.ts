@@ -171,7 +171,7 @@ async function originFindings(
   const named = Object.entries(values).filter(([name]) => isOriginVariable(name))
   const findings = await Promise.all(
     named.map(([name, url]) =>
-      /^https?:/.test(url) && URL.canParse(url) ? checkOrigin(url, name) : unread('origin', name),
+      /^https?:/i.test(url) && URL.canParse(url) ? checkOrigin(url, name) : unread('origin', name),
     ),
   )
   const url = validVariable(values, 'ORIGIN_URL')

@@ -146,6 +146,6 @@ function acceptedFinding(
 
 /** Only a provider on this machine, in development, has URLs without TLS. */
 const isAtLeastAsSafe = (url: string, issuer: string): boolean =>
-  ['https:', issuer.startsWith('http:') ? 'http:' : 'https:'].some(
+  ['https:', URL.parse(issuer)?.protocol === 'http:' ? 'http:' : 'https:'].some(
     (protocol) => URL.parse(url)?.protocol === protocol,
   )

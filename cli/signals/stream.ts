@@ -95,7 +95,7 @@ export async function remoteOf(issuer: string, variable: ReadVariable): Promise<
 }
 
 function metadataUrl(issuer: string): URL {
-  if (!/^https?:/.test(issuer) || !URL.canParse(issuer))
+  if (!/^https?:/i.test(issuer) || !URL.canParse(issuer))
     throw usage('<transmitter> must be the URL that is iss of the events')
   return new URL(configurationUrlOf(issuer))
 }

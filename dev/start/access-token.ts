@@ -39,7 +39,7 @@ export async function signAccessToken(
   const jwk = activeKey(parseSigningKeys(JSON.parse(signer.SIGNING_KEYS)), nowSeconds * 1000)
   if (jwk === undefined) throw new Error('SIGNING_KEYS has no active key')
   const { kid, alg, privateKey } = await importSigningKey(jwk)
-  const publicUrl = signer.PUBLIC_URL.replace(/\/+$/, '')
+  const publicUrl = URL.parse(signer.PUBLIC_URL)?.origin ?? signer.PUBLIC_URL
   const { roles, scope, tenant, session } = request
   return await new SignJWT({
     client_id: request.client,

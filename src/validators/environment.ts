@@ -26,12 +26,19 @@ const VISIBLE_ASCII = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 
 const required = { error: 'is missing' }
 
-const publicUrl = z.pipe(z.string(required), httpUrl).check(
-  // With a path, RFC 9728 section 3.1 would put that path after `.well-known`, and clients do not
-  // look there.
-  z.refine((url) => /^https?:\/\/[^/?#]+\/?$/.test(url), 'must have no path, query or fragment'),
-  // It appears in quotation marks in challenges, and issuers are compared character by character.
-  z.refine((url) => VISIBLE_ASCII.test(url), 'must be ASCII; write other names as xn-- or %XX'),
+const publicUrl = converted(
+  z.pipe(z.string(required), httpUrl).check(
+    // With a path, RFC 9728 section 3.1 would put that path after `.well-known`, and clients do not
+    // look there.
+    z.refine(
+      (url) => URL.parse(url)?.pathname === '/' && !/[?#]/.test(url),
+      'must have no path, query or fragment',
+    ),
+    // It appears in quotation marks in challenges.
+    z.refine((url) => VISIBLE_ASCII.test(url), 'must be ASCII; write other names as xn-- or %XX'),
+  ),
+  // Issuers are compared character by character, so the gateway has one spelling of its own.
+  (url) => new URL(url).origin,
 )
 
 /** The variables, before or after they are parsed. */
@@ -89,7 +96,7 @@ export const environmentWith = (
           'must be a service binding',
         ),
       ),
-      PUBLIC_URL: converted(publicUrl, (url) => url.replace(/\/+$/, '')),
+      PUBLIC_URL: publicUrl,
       ISSUERS: z.optional(z.pipe(json, issuers)),
       SIGNING_KEYS: z.optional(z.pipe(json, signingKeys)),
       REDIS_PREFIX: z.optional(keyPrefix),
@@ -107,7 +114,7 @@ export const environmentWith = (
       superRefine(({ ISSUERS = [], PUBLIC_URL }, context) => {
         // A Worker that calls its own URL reaches the origin behind it, or itself again.
         for (const [index, entry] of ISSUERS.entries()) {
-          if (entry.issuer !== PUBLIC_URL) continue
+          if (URL.parse(entry.issuer)?.href !== `${PUBLIC_URL}/`) continue
           const path = ['ISSUERS', index]
           if (needsDiscovery(entry))
             context.addIssue({ code: 'custom', path, message: 'is this gateway; requires jwks' })

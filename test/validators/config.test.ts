@@ -132,6 +132,27 @@ describe('the environment', () => {
       ])
   })
 
+  it('the public URL may have any spelling of its origin, and is stored in one', () => {
+    for (const PUBLIC_URL of [
+      'HTTPS://gateway.test',
+      'https://Gateway.TEST/',
+      'https://gateway.test:443',
+      'https://gateway.test/.',
+    ]) {
+      expect(parseConfig({ ...good, PUBLIC_URL }).publicUrl, PUBLIC_URL).toBe(
+        'https://gateway.test',
+      )
+      const ISSUERS = JSON.stringify([{ issuer: 'https://gateway.test', audience: 'a' }])
+      expect(mistakes({ ...good, PUBLIC_URL, ISSUERS }), PUBLIC_URL).toEqual([
+        'ISSUERS[0]: is this gateway; requires jwks',
+      ])
+    }
+    const spelled = JSON.stringify([{ issuer: 'HTTPS://Gateway.test', audience: 'a' }])
+    expect(mistakes({ ...good, PUBLIC_URL: 'https://gateway.test', ISSUERS: spelled })).toEqual([
+      'ISSUERS[0]: is this gateway; requires jwks',
+    ])
+  })
+
   it('a client needs an algorithm of one of the signing keys', () => {
     const withClients = (env: object, ...algorithms: (string | undefined)[]) => ({
       ...env,

@@ -18,7 +18,10 @@ export function withoutIssuer<Route extends AudienceRoute>(
 ): readonly Route[] {
   const entries = entriesIn(ISSUERS)
   if (entries === undefined) return []
-  const known = new Set<unknown>([PUBLIC_URL, ...entries.flatMap((entry) => entry?.audience)])
+  const known = new Set<unknown>([
+    URL.parse(`${PUBLIC_URL}`)?.origin,
+    ...entries.flatMap((entry) => entry?.audience),
+  ])
   return routes.filter(({ audience }) => audience !== undefined && !known.has(audience))
 }
 

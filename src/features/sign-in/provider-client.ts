@@ -63,7 +63,7 @@ export function createProviderClient({
   const callOptions = () => ({
     [oauth.customFetch]: boundedFetch,
     // Only for a provider on this machine, in development: `privateUrl` has checked the issuer.
-    [oauth.allowInsecureRequests]: issuer.startsWith('http:'),
+    [oauth.allowInsecureRequests]: new URL(issuer).protocol === 'http:',
     signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
   })
   return {

@@ -2,8 +2,10 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
+import { decodeJwt } from 'jose'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { line, prepareDevVars, setPublicUrl } from '../../../dev/dev-vars.ts'
+import { signAccessToken } from '../../../dev/start/access-token.ts'
 
 describe('.dev.vars', () => {
   let folder: string
@@ -29,6 +31,18 @@ describe('.dev.vars', () => {
     expect(elsewhere.UPSTASH_REDIS_REST_TOKEN).not.toBe(one.UPSTASH_REDIS_REST_TOKEN)
     expect(elsewhere.PORTCULLIS_CLIENT_ID).not.toBe(one.PORTCULLIS_CLIENT_ID)
     expect(elsewhere.PORTCULLIS_CLIENT_SECRET).not.toBe(one.PORTCULLIS_CLIENT_SECRET)
+  })
+
+  it('a token for it has the issuer in the spelling of the gateway', async () => {
+    const { SIGNING_KEYS } = await prepareDevVars(file, 'http://127.0.0.1:1')
+    const token = await signAccessToken(
+      { subject: 'alice', client: 'app', roles: [], ttlSeconds: 60 },
+      { PUBLIC_URL: 'HTTPS://Gateway.test/', SIGNING_KEYS },
+    )
+    expect(decodeJwt(token)).toMatchObject({
+      iss: 'https://gateway.test',
+      aud: 'https://gateway.test',
+    })
   })
 
   it('keeps the lines of the user, and adds only what is missing', async () => {

@@ -265,7 +265,7 @@ describe('the environment', () => {
 
   test('a required audience that no issuer has is logged when the gateway starts', () => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
-    const withAudience = (audience: string) =>
+    const withAudience = (audience: string, env = {}) =>
       world.gateway(
         definePolicy({
           roles: { reader: ['a:read'] },
@@ -275,9 +275,10 @@ describe('the environment', () => {
             { method: 'GET', path: '/a' },
           ]),
         }),
+        env,
       )
     withAudience('https://orders.example.com')
-    withAudience('https://gateway.test')
+    withAudience('https://gateway.test', { PUBLIC_URL: 'HTTPS://gateway.test/' })
     expect(warn).not.toHaveBeenCalled()
     withAudience('https://order.example.com')
     expect(warn.mock.calls).toEqual([

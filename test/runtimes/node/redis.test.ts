@@ -155,6 +155,14 @@ describe('Redis on Node', () => {
       expect(parseRedisUrl(url)).toMatchObject({ tls: false, lanes: 64 })
   })
 
+  it('the scheme of a URL may be in upper case, and keeps its meaning', () => {
+    for (const url of ['rediss://a', 'rediss+sentinel://a/main', 'rediss+cluster://a']) {
+      const upper = url.replace(/^[^:]+/, (scheme) => scheme.toUpperCase())
+      expect(parseRedisUrl(upper)).toEqual(parseRedisUrl(url))
+      expect(parseRedisUrl(upper)).toMatchObject({ tls: true })
+    }
+  })
+
   it.each([
     ['redis+cluster://a/1', /has no database number/],
     ['redis+cluster://a/?lanes=0', /lanes must be one whole number from 1 to 1024/],

@@ -33,12 +33,14 @@ const SENTINEL_PORT = 26_379
 
 const LOGIN = '(?:(?<username>[^:@/?#]*):(?<password>[^@/?#]+)@)?'
 const DATABASE = '(?:/(?<database>\\d{0,5}))?'
-const SERVER_URL = new RegExp(`^redis(?<tls>s?)://${LOGIN}(?<servers>[^,@/?#]+)${DATABASE}$`)
+const SERVER_URL = new RegExp(`^redis(?<tls>s?)://${LOGIN}(?<servers>[^,@/?#]+)${DATABASE}$`, 'i')
 const SENTINEL_URL = new RegExp(
   `^redis(?<tls>s?)\\+sentinel://${LOGIN}(?<servers>[^,@/?#]+(?:,[^,@/?#]+)*)/(?<master>[^/?#]+)${DATABASE}(?:\\?(?<query>[^#]*))?$`,
+  'i',
 )
 const CLUSTER_URL = new RegExp(
   `^redis(?<tls>s?)\\+cluster://${LOGIN}(?<servers>[^,@/?#]+(?:,[^,@/?#]+)*)(?:/(?<path>[^?#]*))?(?:\\?(?<query>[^#]*))?$`,
+  'i',
 )
 const DEFAULT_LANES = 64
 const CLUSTER_PARAMETERS = ['lanes', 'credentials']
@@ -91,7 +93,7 @@ export function parseRedisUrl(text: string): RedisTarget | undefined {
         username: query.get('sentinelUsername') ?? undefined,
         password: query.get('sentinelPassword') ?? undefined,
       },
-      tls: parts.tls === 's',
+      tls: parts.tls !== '',
       database: Number(database ?? 0),
     }
   } catch {
@@ -120,7 +122,7 @@ function clusterTarget({
       username: decoded(username),
       password: decoded(password),
       sentinelLogin: { username: undefined, password: undefined },
-      tls: tls === 's',
+      tls: tls !== '',
       database: 0,
       lanes,
       credentialsInControl: place === 'control',
