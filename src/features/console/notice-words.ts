@@ -32,7 +32,6 @@ const assignment = z.object({
   by: z.string(),
   value: z.string(),
   plan: z.string(),
-  replaces: z.optional(z.nullable(z.object({ plan: z.string() }))),
 })
 const key = z.object({
   name: z.string(),
@@ -133,9 +132,8 @@ const WORDS: Readonly<Record<string, Words>> = {
     `Disabled: the API key ${ofForm(form, 'about')}. None of its secrets is valid, and it cannot be restored.`,
   ],
   assignPlan(answer) {
-    const { by, value, plan, replaces } = z.parse(assignment, answer)
-    const before = replaces ? ` It had the plan ${replaces.plan}.` : ''
-    return [`Given: the plan ${plan}, to the ${by} ${value}.${before}`]
+    const { by, value, plan } = z.parse(assignment, answer)
+    return [`Given: the plan ${plan}, to the ${by} ${value}. An earlier plan of it ends.`]
   },
   removePlanAssignment: (_, form) => [
     `Removed: the plan of ${ofForm(form, 'about')}. The next plan that is found applies.`,

@@ -7,9 +7,10 @@ import { type AdminCall, adminGroup } from '../../routes/admin/call.ts'
 import {
   createdByName,
   createdByOf,
+  earlier,
+  earlierOf,
   existing,
   idParams,
-  ifKnown,
   listing,
   ownedView,
   ownedViewOf,
@@ -29,12 +30,6 @@ import { modeSchema } from '../../validators/mode.ts'
 import { extended } from '../../validators/schema-parts.ts'
 import type { AdminContext } from './context.ts'
 import { waitSchema } from './wait.ts'
-
-const earlier = z
-  .optional(z.nullable(z.strictObject({ until: time })))
-  .check(
-    describe('when the earlier bans of the same end; null: none of all of it; absent: not known'),
-  )
 
 const banView = () =>
   z.strictObject({
@@ -77,11 +72,6 @@ const isOfEveryTenant = ({ tenant }: Ban): boolean => tenant === undefined
 export function banCalls(context: AdminContext): AdminCall[] {
   const { bans, issuers, waitUntilInForce } = context
   const call = adminGroup('Bans', context)
-  async function earlierOf(order: Parameters<typeof bans.bannedUntil>[0]) {
-    const until = await bans.bannedUntil(order)
-    return { earlier: until === undefined ? null : { until: timeOf(until) } }
-  }
-
   return [
     call({
       method: 'POST',
@@ -105,7 +95,7 @@ export function banCalls(context: AdminContext): AdminCall[] {
           value: body.kind === 'address' ? normalizeValue(body.value) : body.value,
           ...ownedBy(scope, { issuer: body.issuer, tenant: body.tenant }, issuers),
         }
-        const before = await ifKnown(earlierOf({ kind: body.kind, ...covered }))
+        const before = await earlierOf(bans.bannedUntil({ kind: body.kind, ...covered }))
         const ban = await bans.create({
           ...body,
           issuer: body.issuer,

@@ -13,8 +13,8 @@ import { type AdminCall, adminGroup } from '../../routes/admin/call.ts'
 import {
   createdByOf,
   existing,
+  found,
   idParams,
-  ifKnown,
   inputRefused,
   listing,
   ownerView,
@@ -58,9 +58,9 @@ const overrideView = () =>
     requests: integer().check(describe('requests per window')),
     reason: z.optional(z.string()),
   })
-const replaces = z
-  .optional(z.nullable(z.strictObject({ requests: integer(), expiresAt: z.nullable(time) })))
-  .check(describe('an earlier override of the same windows; null: none; absent: not known'))
+const replaces = z.optional(
+  z.nullable(z.strictObject({ requests: integer(), expiresAt: z.nullable(time) })),
+)
 
 function limitViewOf(rule: PolicyLimit): z.infer<ReturnType<typeof limitView>> {
   const { by, engine, lease } = rule
@@ -139,8 +139,8 @@ export function limitCalls(context: AdminContext): AdminCall[] {
   }
 
   async function replacedBy(windows: readonly string[]) {
-    const found = await Promise.all(windows.map((window) => overrides.ownerOf(window)))
-    const [first] = found.flatMap((each) => each ?? [])
+    const owners = await Promise.all(windows.map(overrides.ownerOf))
+    const first = owners.find((each) => each !== undefined)
     if (first === undefined) return { replaces: null }
     const { requests, expiresAtSeconds } = first
     return { replaces: { requests, expiresAt: timeOrNull(expiresAtSeconds) } }
@@ -181,7 +181,7 @@ export function limitCalls(context: AdminContext): AdminCall[] {
       reply: () => extended(overrideView(), { replaces }),
       async handle({ body, operator, scope, changed }) {
         const { value, keys, owned } = await findWindows(scope, body)
-        const before = await ifKnown(replacedBy(keys))
+        const before = await found(replacedBy(keys))
         const record = await overrides.create({
           ...body,
           value,

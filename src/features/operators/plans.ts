@@ -9,7 +9,6 @@ import {
   createdByOf,
   existing,
   idParams,
-  ifKnown,
   inputRefused,
   listing,
   ownerView,
@@ -23,7 +22,7 @@ import {
   type TenantScope,
 } from '../../routes/admin/tenant.ts'
 import { describe } from '../../validators/checks.ts'
-import { extended, integer } from '../../validators/schema-parts.ts'
+import { integer } from '../../validators/schema-parts.ts'
 import { type Assignment, newAssignmentSchema } from '../plans/assignment.ts'
 import type { AdminContext } from './context.ts'
 
@@ -37,10 +36,6 @@ const planView = () =>
   })
 const assignmentView = () =>
   ownerView({ by: z.enum(PLAN_PARTIES), value: z.string(), plan: z.string() })
-
-const replaces = z
-  .optional(z.nullable(z.strictObject({ plan: z.string() })))
-  .check(describe('the earlier assignment of the same party; null: none; absent: not known'))
 
 /** Returns the plans of all limits. Plans of the same name in several limits are one plan. */
 function collectPlans(limits: ReadonlyMap<string, PolicyLimit>) {
@@ -122,12 +117,6 @@ export function planCalls(context: AdminContext): AdminCall[] {
   })
   if (firstPlan === undefined) return []
 
-  async function replacedBy(windows: readonly string[]) {
-    const found = await Promise.all(windows.map((window) => planAssignments.ownerOf(window)))
-    const [first] = found.flatMap((each) => each ?? [])
-    return { replaces: first === undefined ? null : { plan: first.plan } }
-  }
-
   return [
     call({
       method: 'GET',
@@ -155,7 +144,7 @@ export function planCalls(context: AdminContext): AdminCall[] {
       example: { by: 'client', value: 'mobile-app', plan: firstPlan },
       status: 201,
       response: 'The plan applies from the next request on.',
-      reply: () => extended(assignmentView(), { replaces }),
+      reply: assignmentView,
       async handle({ body, operator, scope, changed }) {
         refuseTenant(scope)
         refuseUnknownPlan(body.plan, context)
@@ -163,14 +152,13 @@ export function planCalls(context: AdminContext): AdminCall[] {
         const windows = await Promise.all(
           owners.map((issuer) => planRecordOf(body.by, issuer, body.value)),
         )
-        const before = await ifKnown(replacedBy(windows))
         const record = await planAssignments.create({
           ...body,
           windows,
           ...createdByOf(operator),
         })
         changed('plan.assign', record.id)
-        return { ...ownerViewOf(record), ...before }
+        return ownerViewOf(record)
       },
     }),
     call({

@@ -11,33 +11,21 @@ import {
   createdBy,
   createdByName,
   createdByOf,
+  earlier,
+  earlierOf,
   existing,
   idParams,
-  ifKnown,
   listing,
   ownedView,
   ownedViewOf,
   time,
   timeOf,
-  timeOrNull,
 } from '../../routes/admin/input.ts'
 import { confinedTo, listedFor, ownedBy, refuseRemoval } from '../../routes/admin/tenant.ts'
 import { describe } from '../../validators/checks.ts'
 import { extended } from '../../validators/schema-parts.ts'
 import type { AdminContext } from './context.ts'
 import { waitSchema } from './wait.ts'
-
-const earlier = z
-  .optional(
-    z.nullable(
-      z.strictObject({
-        until: z
-          .nullable(time)
-          .check(describe('it covers what was issued until then; null: a single token')),
-      }),
-    ),
-  )
-  .check(describe('an earlier revocation of the same; null: none of all of it; absent: not known'))
 
 const revocationView = () =>
   z.strictObject({
@@ -78,11 +66,6 @@ export function revocationCalls(context: AdminContext): AdminCall[] {
     context
   const call = adminGroup('Revocations', context)
 
-  async function earlierOf(order: Parameters<typeof revocations.revokedUntil>[0]) {
-    const until = await revocations.revokedUntil(order)
-    return { earlier: until === undefined ? null : { until: timeOrNull(until) } }
-  }
-
   return [
     call({
       method: 'POST',
@@ -107,7 +90,7 @@ export function revocationCalls(context: AdminContext): AdminCall[] {
         const owned = ownedBy(scope, { issuer, tenant }, issuers)
         // The value of a revocation of a tenant names it.
         const covered = { ...owned, tenant: kind === 'tenant' ? undefined : owned.tenant }
-        const until = await ifKnown(earlierOf({ kind, value, ...covered }))
+        const until = await earlierOf(revocations.revokedUntil({ kind, value, ...covered }))
         const revocation = await revocations.create({
           ...body,
           issuer,

@@ -79,7 +79,7 @@ export function whyPassed(stage: string, c: Watched, policy: Policy): string {
     case 'authenticate':
       return whyAuthenticated(c)
     case 'admit':
-      return 'the caller is not revoked, not banned and within its limits'
+      return 'this credential is not revoked; the caller is not banned and within its limits'
     case 'stepUp':
       return 'the login of the caller is of the kind and the age that the route demands'
     case 'authorize':

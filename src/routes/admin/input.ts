@@ -43,6 +43,11 @@ export function inputRefused(where: 'params' | 'query' | 'body', path: string, m
   return new Denied({ code: 'invalid_input', errors: [{ in: where, path, message }] })
 }
 
+/** An earlier order of the same: until when it is in force or covers what was issued. Absent: not known. */
+export const earlier = z
+  .optional(z.nullable(z.strictObject({ until: z.nullable(time) })))
+  .check(describe('of the same'))
+
 /** Returns the result of a store. Throws `Denied` (`not_found`) if it is undefined or false. */
 export async function existing<Value>(
   stored: Value | Promise<Value>,
@@ -52,18 +57,22 @@ export async function existing<Value>(
   return value as Exclude<Value, undefined | false>
 }
 
-/**
- * Returns what an action finds, for its answer only. Undefined: the store did not answer. The action is more important
- * than what it replaces, so that it is not refused.
- */
-export async function ifKnown<Value>(stored: Promise<Value>): Promise<Value | undefined> {
+/** Returns what an order finds. Absent: the store did not answer, which must not keep the order from being carried out. */
+export async function found<Value>(stored: Promise<Value>): Promise<Partial<Value>> {
   try {
     return await stored
   } catch (error) {
-    if (error instanceof Unavailable) return undefined
+    if (error instanceof Unavailable) return {}
     throw error
   }
 }
+
+export const earlierOf = (stored: Promise<number | null | undefined>) =>
+  found(
+    stored.then((until) => ({
+      earlier: until === undefined ? null : { until: timeOrNull(until) },
+    })),
+  )
 
 /** Throws `Unavailable` if the gateway has no audit database. */
 export function requireConfigured<Log>(log: Log | undefined): Log {
