@@ -1,4 +1,5 @@
 /** Role-based permissions: maps roles to permissions. Denies by default. */
+import { attached } from '../isolate/attached.ts'
 import type { Principal } from './principal.ts'
 
 /**
@@ -81,7 +82,7 @@ export function createAuthorizer(roles: Roles): PolicyAuthorizer {
   /** Of permissions that are not declared yet. Undefined: all are declared. */
   let later: RegExp | undefined
   /** For as long as the token is cached. */
-  let scopeSets = new WeakMap<Principal, ScopeSets>()
+  let scopeSets = attached<Principal, ScopeSets>()
   /** By scopes, which many tokens share. */
   const known = new Map<string, ScopeSets>()
 
@@ -94,25 +95,23 @@ export function createAuthorizer(roles: Roles): PolicyAuthorizer {
   }
 
   function deriveScopeSets(principal: Principal): ScopeSets {
-    let found = scopeSets.get(principal)
+    const kept = scopeSets(principal)
+    if (kept !== undefined) return kept
+    const { scopes, scopeUse } = principal
+    const isNarrow = scopeUse === 'narrow'
+    const key = JSON.stringify([isNarrow, scopes])
+    let found = known.get(key)
     if (found === undefined) {
-      const { scopes, scopeUse } = principal
-      const isNarrow = scopeUse === 'narrow'
-      const key = JSON.stringify([isNarrow, scopes])
-      found = known.get(key)
-      if (found === undefined) {
-        const named = scopes.filter((scope) => scope.includes(':'))
-        const narrowing = isNarrow ? named.filter(namesPermissionOfPolicy) : named
-        found = {
-          granted: permissionSet(named),
-          bound: narrowing.length === 0 ? undefined : permissionSet(narrowing),
-        }
-        if (known.size >= MAX_SCOPE_SETS) known.clear()
-        known.set(key, found)
+      const named = scopes.filter((scope) => scope.includes(':'))
+      const narrowing = isNarrow ? named.filter(namesPermissionOfPolicy) : named
+      found = {
+        granted: permissionSet(named),
+        bound: narrowing.length === 0 ? undefined : permissionSet(narrowing),
       }
-      scopeSets.set(principal, found)
+      if (known.size >= MAX_SCOPE_SETS) known.clear()
+      known.set(key, found)
     }
-    return found
+    return scopeSets(principal, found)
   }
 
   function isPermitted(principal: Principal, permission: string): boolean {
@@ -136,7 +135,7 @@ export function createAuthorizer(roles: Roles): PolicyAuthorizer {
   }
 
   function forgetScopeSets(): void {
-    scopeSets = new WeakMap()
+    scopeSets = attached()
     known.clear()
   }
 

@@ -13,6 +13,7 @@ import type { Principal } from '../access/principal.ts'
 import { reasonOfDenial } from '../audit/reason.ts'
 import { Denied } from '../errors.ts'
 import { writeHeaders } from '../http/response-headers.ts'
+import { attached } from '../isolate/attached.ts'
 import type { LimitSubject } from '../policy/definition.ts'
 import type { PolicyLimit } from '../policy/policy.ts'
 import { leaseMistake } from '../validators/lease.ts'
@@ -185,17 +186,12 @@ function limitKey({ by, name, engine }: PolicyLimit): LimitKey {
   const ofAddress: LimitKey = ({ address }) => windowOf({ name, by: 'address' }, address)
   if (by === 'address') return ofAddress
   if (typeof by === 'function') return (of) => windowOf({ name, by }, by(of))
-  const known = new WeakMap<Principal, LimitWindow>()
-  const derive = async (principal: Principal): Promise<LimitWindow> => {
-    const window = await windowOfPrincipal({ name, by, engine }, principal)
-    known.set(principal, window)
-    return window
-  }
-  return function keyOf(of) {
-    // An anonymous caller on a public route counts by address.
-    if (of.principal === null) return ofAddress(of)
-    return known.get(of.principal) ?? derive(of.principal)
-  }
+  const known = attached<Principal, LimitWindow>()
+  const derive = async (principal: Principal): Promise<LimitWindow> =>
+    known(principal, await windowOfPrincipal({ name, by, engine }, principal))
+  // An anonymous caller on a public route counts by address.
+  return (of) =>
+    of.principal === null ? ofAddress(of) : (known(of.principal) ?? derive(of.principal))
 }
 
 /** The limit of a caller that the store resolves. The store names the window if it can. */

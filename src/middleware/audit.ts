@@ -204,15 +204,8 @@ function describeLimits(c: Context<AuditEnvironment>): AuditEvent['limits'] {
 const MAX_GRANTS = 50
 const MAX_RELATION_CHARS = 512
 
-/** The grants of callers without a plan and a relation: each is described once. */
-const described = new WeakMap<Principal, AuditGrants>()
-
 function describeGrants(c: Context<AuditEnvironment>, principal: Principal): AuditGrants {
-  let grants = described.get(principal)
-  if (grants === undefined) {
-    grants = { roles: bounded(principal.roles), scopes: bounded(principal.scopes) }
-    described.set(principal, grants)
-  }
+  const grants = { roles: bounded(principal.roles), scopes: bounded(principal.scopes) }
   const plan = findPlan(c.get('portcullis.rateLimits') ?? [], principal)
   const query = c.get('portcullis.relation')?.query
   const hasRelation = query !== undefined && !('code' in query)
@@ -228,7 +221,7 @@ function describeGrants(c: Context<AuditEnvironment>, principal: Principal): Aud
 
 const bounded = (names: readonly string[]): string[] =>
   names.length <= MAX_GRANTS
-    ? [...names]
+    ? (names as string[])
     : [...names.slice(0, MAX_GRANTS), `…[+${names.length - MAX_GRANTS}]`]
 
 const plansOf = ({ rule }: RateLimit) => rule.meter?.plans?.units

@@ -3,6 +3,7 @@ import type { Context, MiddlewareHandler, Next } from 'hono'
 import type { Authorizer } from '../access/permissions.ts'
 import type { Principal } from '../access/principal.ts'
 import { writeHeaders } from '../http/response-headers.ts'
+import { attached } from '../isolate/attached.ts'
 import { callerOf, type TimelineVariables } from './context.ts'
 
 export interface ServerTimingOptions {
@@ -30,7 +31,7 @@ export const serverTiming = ({
   authorizer,
   now = () => Date.now(),
 }: ServerTimingOptions): MiddlewareHandler<Environment> => {
-  const mayRead = new WeakMap<Principal, boolean>()
+  const mayRead = attached<Principal, boolean>()
 
   async function timed(c: Context<Environment>, next: Next): Promise<void> {
     await next()
@@ -43,11 +44,7 @@ export const serverTiming = ({
   return function serverTiming(c, next) {
     const principal = callerOf(c, 'serverTiming')
     if (principal === null) return next()
-    let may = mayRead.get(principal)
-    if (may === undefined) {
-      may = authorizer(principal, TIMINGS_PERMISSION)
-      mayRead.set(principal, may)
-    }
+    const may = mayRead(principal) ?? mayRead(principal, authorizer(principal, TIMINGS_PERMISSION))
     return may ? timed(c, next) : next()
   }
 }

@@ -1,4 +1,5 @@
 /** Storage keys of a request, derived once per principal and address. */
+import { attached } from '../../isolate/attached.ts'
 import { createLruMap } from '../../isolate/lru-map.ts'
 import type { RedisKeys } from '../../redis/keys.ts'
 import { addressBanKeys, type BanKey, listSubjectBans, observedBan } from '../abuse/ban.ts'
@@ -65,7 +66,7 @@ export function createKeyCache(
   address: string,
   isUnverified?: boolean,
 ) => RequestKeys | Promise<RequestKeys> {
-  const principals = new WeakMap<Principal, PrincipalKeys>()
+  const principals = attached<Principal, PrincipalKeys>()
   const addresses = createLruMap<string, AddressKeys>({ max })
 
   async function derive(
@@ -82,17 +83,15 @@ export function createKeyCache(
     }
     addresses.set(address, known)
     if (principal === null) return withoutPrincipal(known, address, isUnverified)
-    const made = principals.get(principal) ?? (await derivePrincipalKeys(keys, principal))
-    const own = principals.get(principal) ?? made
-    principals.set(principal, own)
-    return joined(known, own, principal)
+    const made = principals(principal) ?? (await derivePrincipalKeys(keys, principal))
+    return joined(known, principals(principal) ?? principals(principal, made), principal)
   }
 
   return function keysOf(principal, address, isUnverified = false) {
     const known = addresses.get(address)
     if (known === undefined) return derive(principal, address, isUnverified)
     if (principal === null) return withoutPrincipal(known, address, isUnverified)
-    const own = principals.get(principal)
+    const own = principals(principal)
     if (own === undefined) return derive(principal, address, isUnverified)
     return joined(known, own, principal)
   }

@@ -1,5 +1,7 @@
 /** Signs the principal of a request for the origin, so that the origin can verify the caller. */
+
 import { SignJWT } from 'jose'
+import { attached } from '../../isolate/attached.ts'
 import { loginOf, type Principal } from '../principal.ts'
 import { loginClaims } from './login.ts'
 import { activeSigningKey, type SigningJwk } from './signing-keys.ts'
@@ -42,7 +44,7 @@ export function createAssertionSigner({
   audience,
   now = () => Date.now(),
 }: AssertionSignerOptions): AssertionSigner {
-  const signed = new WeakMap<
+  const signed = attached<
     Principal,
     { readonly assertion: string; readonly reusableUntilMs: number }
   >()
@@ -68,14 +70,14 @@ export function createAssertionSigner({
       .setExpirationTime(issuedAt + TTL_SECONDS)
       .setJti(crypto.randomUUID())
       .sign(privateKey)
-    signed.set(principal, { assertion, reusableUntilMs: (issuedAt + REUSABLE_SECONDS) * 1000 })
+    signed(principal, { assertion, reusableUntilMs: (issuedAt + REUSABLE_SECONDS) * 1000 })
     return assertion
   }
 
   return {
     async sign(principal) {
       const nowMs = now()
-      const last = signed.get(principal)
+      const last = signed(principal)
       if (last !== undefined && nowMs <= last.reusableUntilMs) return last.assertion
       return signAnew(principal, nowMs)
     },

@@ -1,7 +1,9 @@
 /** Creates the meter of one limit: the plan of a caller, and its slots. */
+
 import type { LimitRequest, PlanTable } from '../../access/admission/limit.ts'
 import { planRecordOf } from '../../access/admission/plan-record.ts'
 import { type Principal, vouchingIssuer } from '../../access/principal.ts'
+import { attached } from '../../isolate/attached.ts'
 import { randomHex } from '../../isolate/random-ids.ts'
 import type { HoldingMeter } from '../../middleware/admit.ts'
 import { keyPart } from '../../redis/key-part.ts'
@@ -28,13 +30,12 @@ export function createMeter({
   windowSeconds,
   scripts,
 }: MeterOptions): PlansMeter {
-  const sources = new WeakMap<Principal, readonly string[]>()
+  const sources = attached<Principal, readonly string[]>()
 
   async function derive(principal: Principal): Promise<readonly string[]> {
     const found = await Promise.all(planBy.map((by) => deriveSource(by, principal)))
     const own = found.filter((source) => source !== undefined)
-    sources.set(principal, own)
-    return own
+    return sources(principal, own)
   }
 
   const newSlot = () => (kind === 'concurrency' ? randomHex(SLOT_BYTES) : undefined)
@@ -50,7 +51,7 @@ export function createMeter({
       const planSources =
         plans === undefined || principal === null
           ? NO_SOURCES
-          : (sources.get(principal) ?? (await derive(principal)))
+          : (sources(principal) ?? (await derive(principal)))
       return { ...request, planSources, slot: newSlot() }
     },
     hold: holdSlots,

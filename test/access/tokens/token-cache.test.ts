@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { decodeJwt } from 'jose'
 import { describe, expect, it, vi } from 'vitest'
 import { createKeyCache } from '../../../src/access/admission/keys.ts'
 import type { Principal } from '../../../src/access/principal.ts'
@@ -86,6 +87,17 @@ describe('the cache of verified tokens', () => {
     const again = async () =>
       expect(await verifier.verify(`${token.slice(0, 9)}${token.slice(9)}`)).toBe(first)
     expect(await cryptoCalls(again)).toBe(0)
+  })
+
+  it('keeps an assertion with its principal, and not with a copy for another subject', async () => {
+    const { sign } = await signerOfAssertions()
+    const principal = await clocked().verifier.verify(await signer.token())
+    const first = await sign(principal)
+    expect(await sign(principal)).toBe(first)
+    const copy = { ...principal, subject: 'another' }
+    expect(decodeJwt(await sign(copy)).sub).toBe('another')
+    expect(decodeJwt(await sign(Object.freeze({ ...copy, subject: 'frozen' }))).sub).toBe('frozen')
+    expect(await sign(principal)).toBe(first)
   })
 
   it('displaces tokens that were not used for a minute, not those in use', () => {
