@@ -1,13 +1,15 @@
 /** Names that are used in tokens, headers and log lines. */
+
 import * as z from 'zod/mini'
+import { $ZodCheckRegex } from 'zod/v4/core'
 
 /** Controls and separators of lines and paragraphs, which could end a header or log line. */
 const UNPRINTABLE = '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029'
 /** White space at the end of a header value is removed: `alice ` would arrive as `alice`. */
 const BLANK = ' \\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000\\ufeff'
-/** Also accepts an empty text. Without classes such as `\s`, which JSON Schema tools in other languages read differently. */
+/** Without classes such as `\s`, which JSON Schema tools in other languages read differently. */
 const PRINTABLE = new RegExp(
-  `^(?:[^${UNPRINTABLE}${BLANK}](?:[^${UNPRINTABLE}]*[^${UNPRINTABLE}${BLANK}])?)?$`,
+  `^[^${UNPRINTABLE}${BLANK}](?:[^${UNPRINTABLE}]*[^${UNPRINTABLE}${BLANK}])?$`,
 )
 
 /** Printable ASCII without quote and backslash (RFC 6749 section 3.3). */
@@ -20,7 +22,14 @@ export const name = (maxChars: number) =>
   z.string().check(
     z.minLength(1),
     z.maxLength(maxChars),
-    z.regex(PRINTABLE, 'must be printable'),
+    new $ZodCheckRegex({
+      check: 'string_format',
+      format: 'regex',
+      pattern: PRINTABLE,
+      error: () => 'must be printable',
+      // An empty text has one mistake.
+      when: ({ value }) => value !== '',
+    }),
     // A lone surrogate has no UTF-8 form, so two different names would become equal.
     z.refine((text) => text.isWellFormed(), 'must be printable'),
   )
