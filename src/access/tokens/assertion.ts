@@ -1,5 +1,4 @@
 /** Signs the principal of a request for the origin, so that the origin can verify the caller. */
-
 import { SignJWT } from 'jose'
 import { attached } from '../../isolate/attached.ts'
 import { loginOf, type Principal } from '../principal.ts'

@@ -1,5 +1,4 @@
 /** Creates the meter of one limit: the plan of a caller, and its slots. */
-
 import type { LimitRequest, PlanTable } from '../../access/admission/limit.ts'
 import { planRecordOf } from '../../access/admission/plan-record.ts'
 import { type Principal, vouchingIssuer } from '../../access/principal.ts'
