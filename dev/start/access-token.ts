@@ -7,6 +7,7 @@ import {
   parseSigningKeys,
 } from '../../src/access/tokens/signing-keys.ts'
 import { DEFAULT_TOKEN_TYPE } from '../../src/validators/issuer.ts'
+import { publicUrlOf } from '../../src/validators/public-url.ts'
 
 /** Claims and lifetime of the token. */
 export interface AccessTokenRequest {
@@ -39,7 +40,7 @@ export async function signAccessToken(
   const jwk = activeKey(parseSigningKeys(JSON.parse(signer.SIGNING_KEYS)), nowSeconds * 1000)
   if (jwk === undefined) throw new Error('SIGNING_KEYS has no active key')
   const { kid, alg, privateKey } = await importSigningKey(jwk)
-  const publicUrl = URL.parse(signer.PUBLIC_URL)?.origin ?? signer.PUBLIC_URL
+  const publicUrl = publicUrlOf(signer.PUBLIC_URL)
   const { roles, scope, tenant, session } = request
   return await new SignJWT({
     client_id: request.client,

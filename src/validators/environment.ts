@@ -9,6 +9,7 @@ import { superRefine } from './checks.ts'
 import { parseConfiguration } from './configuration.ts'
 import { callOf } from './introspection.ts'
 import { issuers, needsDiscovery, ownIssuer } from './issuer.ts'
+import { publicUrlOf } from './public-url.ts'
 import { converted } from './schema-parts.ts'
 import { signingKeys } from './signing-jwk.ts'
 import {
@@ -30,15 +31,11 @@ const publicUrl = converted(
   z.pipe(z.string(required), httpUrl).check(
     // With a path, RFC 9728 section 3.1 would put that path after `.well-known`, and clients do not
     // look there.
-    z.refine(
-      (url) => URL.parse(url)?.pathname === '/' && !/[?#]/.test(url),
-      'must have no path, query or fragment',
-    ),
+    z.refine((url) => /^https?:\/\/[^/?#]+\/?$/i.test(url), 'must have no path, query or fragment'),
     // It appears in quotation marks in challenges.
     z.refine((url) => VISIBLE_ASCII.test(url), 'must be ASCII; write other names as xn-- or %XX'),
   ),
-  // Issuers are compared character by character, so the gateway has one spelling of its own.
-  (url) => new URL(url).origin,
+  publicUrlOf,
 )
 
 /** The variables, before or after they are parsed. */
@@ -114,7 +111,7 @@ export const environmentWith = (
       superRefine(({ ISSUERS = [], PUBLIC_URL }, context) => {
         // A Worker that calls its own URL reaches the origin behind it, or itself again.
         for (const [index, entry] of ISSUERS.entries()) {
-          if (URL.parse(entry.issuer)?.href !== `${PUBLIC_URL}/`) continue
+          if (URL.parse(entry.issuer)?.href !== new URL(PUBLIC_URL).href) continue
           const path = ['ISSUERS', index]
           if (needsDiscovery(entry))
             context.addIssue({ code: 'custom', path, message: 'is this gateway; requires jwks' })

@@ -132,21 +132,19 @@ describe('the environment', () => {
       ])
   })
 
-  it('the public URL may have any spelling of its origin, and is stored in one', () => {
-    for (const PUBLIC_URL of [
-      'HTTPS://gateway.test',
-      'https://Gateway.TEST/',
-      'https://gateway.test:443',
-      'https://gateway.test/.',
-    ]) {
-      expect(parseConfig({ ...good, PUBLIC_URL }).publicUrl, PUBLIC_URL).toBe(
-        'https://gateway.test',
-      )
+  it('the scheme of the public URL may be in upper case, and its host keeps its spelling in tokens and records', () => {
+    for (const [PUBLIC_URL, publicUrl] of [
+      ['HTTPS://gateway.test', 'https://gateway.test'],
+      ['https://Gateway.TEST/', 'https://Gateway.TEST'],
+      ['Https://gateway.test:443', 'https://gateway.test:443'],
+    ] as const) {
+      expect(parseConfig({ ...good, PUBLIC_URL }).publicUrl).toBe(publicUrl)
       const ISSUERS = JSON.stringify([{ issuer: 'https://gateway.test', audience: 'a' }])
       expect(mistakes({ ...good, PUBLIC_URL, ISSUERS }), PUBLIC_URL).toEqual([
         'ISSUERS[0]: is this gateway; requires jwks',
       ])
     }
+    expect(mistakes({ ...good, PUBLIC_URL: 'https://gateway.test/.' })).toHaveLength(1)
     const spelled = JSON.stringify([{ issuer: 'HTTPS://Gateway.test', audience: 'a' }])
     expect(mistakes({ ...good, PUBLIC_URL: 'https://gateway.test', ISSUERS: spelled })).toEqual([
       'ISSUERS[0]: is this gateway; requires jwks',

@@ -1,4 +1,5 @@
 /** Audiences that routes require of tokens, and that no trusted issuer has. */
+import { publicUrlOf } from '../../validators/public-url.ts'
 
 interface AudienceRoute {
   readonly audience?: string | undefined
@@ -19,7 +20,7 @@ export function withoutIssuer<Route extends AudienceRoute>(
   const entries = entriesIn(ISSUERS)
   if (entries === undefined) return []
   const known = new Set<unknown>([
-    URL.parse(`${PUBLIC_URL}`)?.origin,
+    publicUrlOf(`${PUBLIC_URL}`),
     ...entries.flatMap((entry) => entry?.audience),
   ])
   return routes.filter(({ audience }) => audience !== undefined && !known.has(audience))

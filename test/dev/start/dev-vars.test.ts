@@ -37,7 +37,7 @@ describe('.dev.vars', () => {
     const { SIGNING_KEYS } = await prepareDevVars(file, 'http://127.0.0.1:1')
     const token = await signAccessToken(
       { subject: 'alice', client: 'app', roles: [], ttlSeconds: 60 },
-      { PUBLIC_URL: 'HTTPS://Gateway.test/', SIGNING_KEYS },
+      { PUBLIC_URL: 'HTTPS://gateway.test/', SIGNING_KEYS },
     )
     expect(decodeJwt(token)).toMatchObject({
       iss: 'https://gateway.test',
