@@ -23,10 +23,11 @@ export interface TestRedis {
   /** As `calls`, without those that store audit events outside of a stream. */
   decisions(): number
   /**
-   * Sets whether the REST endpoint answers or closes connections. Default: it answers. After the test that it
-   * is called in, it answers again: a test that fails in between leaves no outage to the next one.
+   * Sets whether the REST endpoint answers or closes connections; with a function, which commands it answers, as
+   * JSON. Default: it answers. After the test that it is called in, it answers again: a test that fails in between
+   * leaves no outage to the next one.
    */
-  setAnswering(answering: boolean): void
+  setAnswering(answering: boolean | ((commands: string) => boolean)): void
   close(): Promise<void>
 }
 
@@ -55,16 +56,16 @@ export async function startTestRedis(
   const resp = connectResp({ url: redis.url, timeoutMs: 5_000 })
   let calls = 0
   let decisions = 0
-  let isAnswering = true
+  let isAnswering: (commands: string) => boolean = () => true
   const rest: UpstashRest = await startUpstashRest({
     ...{ port: 0, token, redis },
     accepts(body) {
       const text = body.toString()
-      if (BESIDE_DECISIONS.test(text)) return isAnswering
+      if (BESIDE_DECISIONS.test(text)) return isAnswering(text)
       calls += 1
       if (!OVERFLOW.test(text)) decisions += 1
       onCall(text)
-      return isAnswering
+      return isAnswering(text)
     },
   })
   return {
@@ -77,10 +78,10 @@ export async function startTestRedis(
     calls: () => calls,
     decisions: () => decisions,
     setAnswering(answering) {
-      isAnswering = answering
-      if (!answering)
+      isAnswering = typeof answering === 'function' ? answering : () => answering
+      if (answering !== true)
         TestRunner.getCurrentTest()?.context.onTestFinished(() => {
-          isAnswering = true
+          isAnswering = () => true
         })
     },
     async close() {

@@ -1,6 +1,6 @@
 /** Explanations of the running gateway: true to its state, and without any change of it. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ISSUER, startGateway, type TestGateway } from './gateway.ts'
+import { ISSUER, REMOTE_ISSUER, startGateway, type TestGateway } from './gateway.ts'
 
 let gateway: TestGateway
 beforeAll(async () => {
@@ -65,6 +65,33 @@ test('names the revocation of a token, and the ban of a subject', async () => {
   await gateway.admin('POST', '/bans', { kind: 'subject', value: caller.subject, seconds: 60 })
   const banned = await explained({ method: 'GET', path: '/orders', caller })
   expect(banned.body).toMatchObject({ reason: 'banned:subject', status: 403 })
+})
+
+test('says until when earlier credentials of an assumed caller are revoked, of that caller alone', async () => {
+  const [subject, tenant] = [crypto.randomUUID(), crypto.randomUUID()]
+  const caller = { ...reader(), issuer: ISSUER, subject, tenant }
+  const request = { method: 'GET', path: '/orders' }
+  const revokedBefore = async (body: object) => (await explained(body)).body.revokedBefore
+  expect(await revokedBefore({ ...request, caller })).toEqual([])
+  const order = async (body: object) => (await gateway.admin('POST', '/revocations', body)).body
+  const ofTenant = await order({ kind: 'tenant', value: tenant, issuer: ISSUER })
+  const ofSubject = await order({ kind: 'subject', value: subject, issuer: ISSUER })
+  const both = [
+    { kind: 'tenant', until: ofTenant.createdAt },
+    { kind: 'subject', until: ofSubject.createdAt },
+  ]
+  expect(await revokedBefore({ ...request, caller })).toEqual(both)
+  for (const other of [{ issuer: REMOTE_ISSUER }, { subject: 'someone', tenant: undefined }])
+    expect(await revokedBefore({ ...request, caller: { ...caller, ...other } })).toEqual([])
+  const withinTenant = await order({ kind: 'subject', value: subject, tenant, issuer: ISSUER })
+  expect(await revokedBefore({ ...request, caller })).toEqual([
+    ...both,
+    { kind: 'subject', until: withinTenant.createdAt },
+  ])
+  // The token of a request is checked itself.
+  const iat = Math.floor(Date.now() / 1_000) + 3
+  const token = await gateway.token({ sub: subject, tenant, roles: ['reader'], iat })
+  expect(await revokedBefore({ ...request, token })).toEqual([])
 })
 
 test('resolves an API key without its use', async () => {
