@@ -5,7 +5,7 @@ import type { ContactIndex } from './contact-index.ts'
 import { effectsOf, type SignalEffect } from './effects.ts'
 import { eventNameOf, narrows, VERIFICATION } from './event-types.ts'
 import { type SecurityEvent, type SignalledEvent, verifySecurityEvent } from './security-event.ts'
-import type { EffectOutcome, SignalStore } from './signal-store.ts'
+import type { Applied, SignalStore } from './signal-store.ts'
 import { type Named, type SubjectMistake, subjectIn } from './subject.ts'
 import type { Transmitter } from './transmitter.ts'
 
@@ -106,9 +106,9 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       const { transmitter, id, events } = event
       const plans = await Promise.all(events.map((each) => planOf(each, transmitter)))
       const effects = plans.flatMap((plan) => plan.effects)
-      const outcomes =
+      const applied =
         effects.length === 0
-          ? []
+          ? NOTHING
           : await store.apply({
               transmitter: transmitter.issuer,
               id,
@@ -116,14 +116,16 @@ export function createReceiver(options: ReceiverOptions): Receiver {
               cutoffSeconds: cutoffOf(event, nowSeconds),
               effects,
             })
-      const received = conclude(plans, outcomes)
+      const kept = effects.filter((_, at) => applied.outcomes[at] === 'stale')
+      const isKept = ({ issuer, value }: Named) =>
+        kept.some((of) => of.kind === 'ban' && of.issuer === issuer && of.subject === value)
       // Last, because an event that is sent again must find them.
       await contacts.forget(
         plans
-          .flatMap(({ purged }, at) => (received[at]?.outcome === 'stale' ? [] : purged))
+          .flatMap(({ purged }) => purged.filter((user) => !isKept(user)))
           .map(({ issuer, value }) => ({ issuer, subject: value })),
       )
-      return { transmitter: transmitter.issuer, id, events: received }
+      return { transmitter: transmitter.issuer, id, events: conclude(plans, applied) }
     },
   }
 }
@@ -135,6 +137,8 @@ interface Plan extends Omit<ReceivedEvent, 'outcome'> {
   /** Of an event without effects. */
   readonly outcome: SignalOutcome
 }
+
+const NOTHING: Applied = { isRepeated: false, outcomes: [] }
 
 const MISTAKES: Readonly<Record<SubjectMistake, SignalOutcome>> = {
   foreign: 'foreign_subject',
@@ -160,14 +164,14 @@ const cutoffOf = ({ issuedAtSeconds }: SecurityEvent, nowSeconds: number): numbe
 /** Assigns the outcomes of the effects to their events. */
 function conclude(
   plans: readonly Plan[],
-  outcomes: readonly EffectOutcome[] | undefined,
+  { isRepeated, outcomes }: Applied,
 ): readonly ReceivedEvent[] {
   let at = 0
   return plans.map(({ type, action, effects, outcome }) => {
-    const own = outcomes?.slice(at, at + effects.length)
+    const own = outcomes.slice(at, at + effects.length)
     at += effects.length
     if (effects.length === 0) return { type, action, outcome }
-    if (own === undefined) return { type, action, outcome: 'duplicate' }
+    if (isRepeated) return { type, action, outcome: 'duplicate' }
     return { type, action, outcome: own.includes('stale') ? 'stale' : 'applied' }
   })
 }

@@ -85,12 +85,13 @@ async function push(
   type = `${CAEP}session-revoked`,
   from = provider,
   about: object = {},
+  id: string = crypto.randomUUID(),
 ) {
   const claims = {
     iss: from.issuer,
     aud: EVENT_AUDIENCE,
     iat: Math.floor(Date.now() / 1000),
-    jti: crypto.randomUUID(),
+    jti: id,
     sub_id: subject,
     events: { [type]: about },
   }
@@ -182,9 +183,34 @@ describe('the index of contacts', () => {
     await signedIn(VERIFIED)
     const before = { event_timestamp: Math.floor(Date.now() / 1000) - 60 }
     expect(await push(email('alice@example.com'), `${RISC}account-enabled`)).toBe(202)
-    expect(await push(email('alice@example.com'), `${RISC}account-purged`, provider, before)).toBe(
-      202,
-    )
+    // Transmitters repeat an event if the response was lost.
+    for (const id of ['late', 'late']) {
+      const purge = [`${RISC}account-purged`, provider, before, id] as const
+      expect(await push(email('alice@example.com'), ...purge)).toBe(202)
+      expect(await indexed()).toHaveLength(2)
+    }
+  })
+
+  test('keeps a user who signs in again before the purge is repeated', async () => {
+    const subject = { format: 'iss_sub', iss: provider.issuer, sub: 'alice' }
+    const before = { event_timestamp: Math.floor(Date.now() / 1000) - 60 }
+    const purge = [`${RISC}account-purged`, provider, before, 'early'] as const
+    expect(await push(subject, ...purge)).toBe(202)
+    expect(await push(subject, `${RISC}account-enabled`)).toBe(202)
+    await signedIn(VERIFIED)
+    expect(await push(subject, ...purge)).toBe(202)
     expect(await indexed()).toHaveLength(2)
+  })
+
+  test('forgets the user of a purge whose other user was enabled since', async () => {
+    await signedIn(VERIFIED)
+    await signedIn({ ...VERIFIED, sub: 'bob' })
+    const bob = { format: 'iss_sub', iss: provider.issuer, sub: 'bob' }
+    const before = { event_timestamp: Math.floor(Date.now() / 1000) - 60 }
+    expect(await push(bob, `${RISC}account-enabled`)).toBe(202)
+    const purge = [`${RISC}account-purged`, provider, before] as const
+    expect(await push(email('alice@example.com'), ...purge)).toBe(202)
+    const [contact = ''] = await redis.direct.keys('pc:signal-contact:*')
+    expect(await redis.direct.zrange(contact, 0, -1)).toEqual(['bob'])
   })
 })

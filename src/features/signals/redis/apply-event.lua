@@ -11,12 +11,14 @@
 -- * `lift`: second of the event, life of the account's key, prefix of records. Keys: the account, the
 --   index, the ends of the index, the ban, its owners.
 --
--- Returns `applied` or `stale` for each effect, or only `duplicate`.
+-- Returns `applied` or `stale` for each effect. If the event was applied before, changes nothing, and
+-- returns `duplicate` and what is true of each effect now: a later event may have changed the account.
 
 --@include ../../../access/revocation/redis/extend-cutoff.lua
 --@include ../../../access/revocation/redis/release-keys.lua
 
 local feed, now = KEYS[2], tonumber(ARGV[2])
+local is_repeated = redis.call('EXISTS', KEYS[1]) == 1
 local key_at, value_at = 3, 3
 
 local function take_key()
@@ -36,15 +38,16 @@ end
 
 local EFFECTS = {
   cutoff = function()
-    local at, life = take_value(), take_value()
-    extend_cutoff(feed, take_key(), at, life)
+    local key, at, life = take_key(), take_value(), take_value()
+    if not is_repeated then extend_cutoff(feed, key, at, life) end
     return 'applied'
   end,
 
   token = function()
-    local key = take_key()
+    local key, life = take_key(), take_value()
+    if is_repeated then return 'applied' end
     append_changes(feed, { key })
-    redis.call('SET', key, '1', 'EX', take_value())
+    redis.call('SET', key, '1', 'EX', life)
     return 'applied'
   end,
 
@@ -55,6 +58,8 @@ local EFFECTS = {
     local keys = { take_key(), take_key(), take_key(), feed, take_key(), take_key() }
     if is_stale(account, at) then return 'stale' end
     local present = redis.call('HGET', account, 'ban')
+    -- Without its ban, the account was enabled in the same second.
+    if is_repeated then return present and 'applied' or 'stale' end
     redis.call('HSET', account, 'at', at)
     redis.call('EXPIRE', account, till - now)
     -- An operator may have ended the ban, although its record is kept: see `keep-record.lua`.
@@ -72,6 +77,7 @@ local EFFECTS = {
     local account = take_key()
     local index, ends, ban, owners = take_key(), take_key(), take_key(), take_key()
     if is_stale(account, at) then return 'stale' end
+    if is_repeated then return 'applied' end
     local id = redis.call('HGET', account, 'ban')
     if id then remove_owner({ prefix .. id, index, ends, feed, ban, owners }, id, now, 0) end
     redis.call('HDEL', account, 'ban')
@@ -81,10 +87,10 @@ local EFFECTS = {
   end,
 }
 
-if redis.call('EXISTS', KEYS[1]) == 1 then return { 'duplicate' } end
 local outcomes = {}
+if is_repeated then outcomes[1] = 'duplicate' end
 while value_at <= #ARGV do
   outcomes[#outcomes + 1] = EFFECTS[take_value()]()
 end
-redis.call('SET', KEYS[1], '1', 'EX', ARGV[1])
+if not is_repeated then redis.call('SET', KEYS[1], '1', 'EX', ARGV[1]) end
 return outcomes

@@ -120,10 +120,10 @@ export function createSignalStore({
           runText(control, APPLY_EVENT_SCRIPT, keys, args),
         ),
       )
-      if (reply.length === 1 && reply[0] === 'duplicate') return undefined
+      const isRepeated = reply[0] === 'duplicate'
       const outcomes = reply.filter(isOutcome)
       if (outcomes.length !== effects.length) throw malformed()
-      return outcomes
+      return { isRepeated, outcomes }
     },
   }
 }
