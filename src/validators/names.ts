@@ -27,8 +27,8 @@ export const name = (maxChars: number) =>
       format: 'regex',
       pattern: PRINTABLE,
       error: () => 'must be printable',
-      // An empty text has one mistake.
-      when: ({ value }) => value !== '',
+      // An empty text has one mistake. A check with `when` also runs for values that are no text.
+      when: ({ value }) => typeof value === 'string' && value !== '',
     }),
     // A lone surrogate has no UTF-8 form, so two different names would become equal.
     z.refine((text) => text.isWellFormed(), 'must be printable'),
