@@ -31,10 +31,11 @@ function cookieOf(name: string, seconds: number): string {
   return `${COOKIE}=${name}; Path=${CONSOLE_PATH}; Secure; HttpOnly; SameSite=Strict; Max-Age=${seconds}`
 }
 
-const ownerOf = ({ issuer, subject, session = '' }: Principal): readonly string[] => [
+/** The token id of a browser is the id of its session. `session` is the `sid` of the provider, which many do not send. */
+const ownerOf = ({ issuer, subject, tokenId = '' }: Principal): readonly string[] => [
   issuer,
   subject,
-  session,
+  tokenId,
 ]
 
 export function createNotices(redis: RedisConnection): Notices {

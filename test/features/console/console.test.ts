@@ -54,40 +54,10 @@ test('a person revokes a subject with a reason, and the event has the name and t
   expect(shown.text).toContain('Olga Example (olga)')
 })
 
-/** Sends a form, and returns the cookies of the browser after it. */
 async function actAs(cookie: string, form: Record<string, string>) {
-  const { status, headers, text } = await gateway.visit(cookie, '/-/console/actions', { form })
+  const { status, text } = await gateway.visit(cookie, '/-/console/actions', { form })
   expect(status, text).toBe(303)
-  const [notice = ''] = headers.getSetCookie()
-  return { notice, cookies: `${cookie}; ${notice.split(';', 1)}` }
 }
-
-const NOTICE = /<div class="card done" role="status">(.*?)<\/div>/s
-
-test('the next page says once what an action has done, only to the session of the action', async () => {
-  const back = '/-/console/limits'
-  const form = { action: 'createBan', kind: 'subject', value: 'noisy', seconds: '600', back }
-  const { notice, cookies } = await actAs(operator, { ...form, reason: 'floods the API' })
-  expect(notice).toMatch(
-    /^__Secure-[\w-]+=[\w-]{22}; Path=\/-\/console; Secure; HttpOnly; SameSite=Strict; Max-Age=60$/,
-  )
-  const shown = await gateway.visit(cookies, back)
-  expect(NOTICE.exec(shown.text)?.[1]).toMatch(
-    /^<p>Banned: subject noisy, until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\.<\/p><p>Reason: floods the API<\/p>$/,
-  )
-  expect(shown.text).toContain('<title>Done: ')
-  expect(shown.headers.getSetCookie()).toEqual([expect.stringContaining('Max-Age=0')])
-  expect((await gateway.visit(cookies, back)).text).not.toMatch(NOTICE)
-
-  const next = await actAs(operator, { ...form, reason: 'floods the API' })
-  const other = await gateway.cookieOf({ subject: 'oscar', roles: ['operator'] })
-  const [, name] = next.cookies.split('; ')
-  expect((await gateway.visit(`${other}; ${name}`, back)).text).not.toMatch(NOTICE)
-  const forged = `${operator}; __Secure-portcullis-notice=${'A'.repeat(22)}`
-  expect((await gateway.visit(forged, `${back}?notice=Done&done=createBan`)).text).not.toMatch(
-    NOTICE,
-  )
-})
 
 test('a mistake keeps the form, its values, and says what is wrong beside the field', async () => {
   const back = '/-/console/limits'
@@ -137,6 +107,8 @@ test('an action on a record that has gone says so, and leads back', async () => 
 })
 
 test('only a button that takes something away is red', async () => {
+  const ban = { action: 'createBan', kind: 'subject', value: 'noisy', seconds: '600' }
+  await actAs(operator, { ...ban, back: '/-/console/limits', reason: 'floods the API' })
   const pages = ['/limits', '/api-keys', '/audit', '/callers?kind=subject&value=mallory']
   const texts = await Promise.all(
     pages.map(async (path) => (await gateway.visit(operator, `/-/console${path}`)).text),
@@ -243,9 +215,6 @@ test('each figure of the overview has its period and its source', async () => {
 
 test('a role that only opens the console reads and changes nothing', async () => {
   const viewer = await gateway.cookieOf({ subject: 'vera', roles: ['viewer'] })
-  const { status, text } = await gateway.visit(viewer, '/-/console/decisions')
-  expect(status).toBe(403)
-  expect(text).not.toContain('user-of-acme')
   for (const action of ['createRevocation', 'createBan', 'createLimitOverride', 'disableApiKey']) {
     const form = { action, kind: 'subject', value: 'x', seconds: '60', reason: 'x' }
     const refused = await gateway.visit(viewer, '/-/console/actions', { form })
