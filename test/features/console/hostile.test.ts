@@ -27,11 +27,27 @@ let viewer: string
 let key: string
 const pathOf = (path: string) => path.replace('KEY', key)
 
+/** The notices of actions, as the next page shows them. */
+const notices: string[] = []
+
+/** Runs an action, and loads the page that follows. Returns the page with the notice. */
 async function act(values: Record<string, string>) {
   const form = { back: '/-/console', reason: HOSTILE, ...values }
-  const { status, text } = await gateway.visit(operator, '/-/console/actions', { form })
-  expect([200, 303], text).toContain(status)
+  const done = await gateway.visit(operator, '/-/console/actions', { form })
+  expect([200, 303], done.text).toContain(done.status)
+  const [cookie = ''] = done.headers.getSetCookie()
+  const next = `${operator}; ${cookie.split(';', 1)}`
+  const { text } = done.status === 200 ? done : await gateway.visit(next, '/-/console')
+  notices.push(text)
   return text
+}
+
+const ESCAPED = '&lt;script&gt;alert(1)&lt;/script&gt;'
+
+function expectEscaped(text: string, message?: string) {
+  expect(text, message).not.toContain(HOSTILE)
+  expect(text, message).not.toContain('<script>alert')
+  expect(text, message).not.toContain('<img')
 }
 
 beforeAll(async () => {
@@ -69,6 +85,10 @@ beforeAll(async () => {
   })
   const created = await act({ action: 'createApiKey', name: HOSTILE, subject: HOSTILE + PLANTED })
   key = /api-keys\/([0-9a-f-]{36})/.exec(created)?.[1] ?? ''
+  const about = { id: key, about: HOSTILE }
+  await act({ action: 'rotateApiKey', ...about, graceSeconds: '0' })
+  await act({ action: 'planApiKey', ...about, plan: 'pro' })
+  await act({ action: 'resetLimit', limit: 'standard', value: HOSTILE })
   gateway.changeTool({ ...APPROVED_TOOL, description: HOSTILE, [HOSTILE]: HOSTILE })
   await gateway.listTools()
 })
@@ -128,19 +148,16 @@ describe.each(PATHS)('%s', (path) => {
     for (const one of [pathOf(path), `${pathOf(path).split('?')[0]}?${query}`]) {
       const { headers, text } = await gateway.visit(operator, one)
       if (!headers.get('content-type')?.startsWith('text/html')) continue
-      expect(text, one).not.toContain(HOSTILE)
-      expect(text, one).not.toContain('<script>alert')
-      expect(text, one).not.toContain('<img')
+      expectEscaped(text, one)
     }
   })
 })
 
 test('every kind of record with a hostile value is on a page, so that the check above means something', async () => {
-  const escaped = '&lt;script&gt;alert(1)&lt;/script&gt;'
   const shown: Record<string, number> = {}
   for (const path of PATHS) {
     const { text } = await gateway.visit(operator, pathOf(path))
-    shown[path] = text.split(escaped).length - 1
+    shown[path] = text.split(ESCAPED).length - 1
   }
   const least = {
     '/-/console': 2,
@@ -154,6 +171,70 @@ test('every kind of record with a hostile value is on a page, so that the check 
   }
   for (const [path, count] of Object.entries(least))
     expect(shown[path], path).toBeGreaterThanOrEqual(count)
+})
+
+test('notices show hostile values and reasons as text [S91]', () => {
+  const seen = notices.map((text) => {
+    expectEscaped(text)
+    const [, what = '', why = ''] =
+      /<div class="card done" role="status"><p>(.*?)<\/p>.*<p>(Reason: .*?)<\/p><\/div>/s.exec(
+        text,
+      ) ?? []
+    expect(why).toContain(ESCAPED)
+    return { kind: what.split(':', 1)[0], isHostile: what.includes('&lt;script&gt;') }
+  })
+  expect(seen).toEqual(
+    [
+      ...['Revoked', 'Banned', 'Set', 'Given', 'Written', 'Created', 'Rotated', 'Changed'],
+      'Reset',
+    ].map((kind) => ({ kind, isHostile: true })),
+  )
+})
+
+/** Names of the policy, as options, suggestions and words of forms have them. */
+const NAMES = ['standard', 'tenants', 'pro', 'free', 'reader', 'orders:read', 'https://github.com']
+const namesIn = (text: string) => NAMES.filter((name) => text.includes(`value="${name}"`))
+
+test('a form with mistakes has names of the policy only for a visitor who may make its call', async () => {
+  const formFor = async (visitor: string, action: string) => {
+    const form = { action, reason: ' ', back: '/-/console' }
+    return (await gateway.visit(visitor, '/-/console/actions', { form })).text
+  }
+  const shown = new Set<string>()
+  for (const [action, path] of FORMS) {
+    if (path !== '/actions') continue
+    for (const name of namesIn(await formFor(operator, action))) shown.add(name)
+    const text = await formFor(viewer, action)
+    expect(text).toContain('-reason-mistake">Enter a value.')
+    expect(namesIn(text), action).toEqual([])
+  }
+  expect([...shown].sort()).toEqual([...NAMES].sort())
+})
+
+/** The forms in which these values are no mistake, and their statuses. */
+const ACCEPTED: Readonly<Record<string, number>> = { createErasure: 303, withdrawMcpApproval: 404 }
+
+describe.each(FORMS)('the form %s with hostile values', (name, path, form) => {
+  const hostile = Object.fromEntries(
+    [...Object.keys(form), 'about', 'roles', 'scopes', 'days', 'tenant', 'seconds', 'plan'].map(
+      (field) => [field, HOSTILE],
+    ),
+  )
+  const { action = '', back = '' } = form
+  const own = path === '/actions' ? { action, back } : {}
+
+  test.each([HOSTILE, ' '])(
+    'and the reason %j is shown again with them as text [S91]',
+    async (reason) => {
+      const sent = { ...hostile, ...own, reason }
+      const { status, text } = await gateway.visit(operator, `/-/console${path}`, { form: sent })
+      expect(status, text).toBe(reason === HOSTILE ? (ACCEPTED[name] ?? 422) : 422)
+      expectEscaped(text)
+      if (status === 422) expect(text).toContain(ESCAPED)
+      // A secret keeps no value.
+      expect(text).not.toMatch(/type="password"[^>]* value="[^"]/)
+    },
+  )
 })
 
 describe.each(FORMS)('the form %s', (_name, path, form) => {
