@@ -36,7 +36,7 @@ describe('explain', () => {
     const { code, stdout, stderr } = await explain([
       'GET',
       '/orders/1',
-      '--as',
+      '--subject',
       'alice',
       '--role',
       'reader',
@@ -67,6 +67,7 @@ describe('explain', () => {
   })
 
   test('ends with 1 for a refused request, and says which role has the permission', async () => {
+    // The earlier name of `--subject`.
     const { code, stdout } = await explain([
       'POST',
       '/orders',
@@ -81,6 +82,12 @@ describe('explain', () => {
     expect(code).toBe(1)
     const explained = JSON.parse(stdout)
     expect(explained).toMatchObject({ decision: 'deny', reason: 'permission_missing:orders:write' })
+    expect(explained.stages).toContainEqual(
+      expect.objectContaining({
+        stage: 'authenticate',
+        read: expect.objectContaining({ subject: 'alice' }),
+      }),
+    )
     expect(explained.stages.at(-1)).toMatchObject({
       stage: 'authorize',
       why: 'the caller does not have the permission orders:write; it is of writer',

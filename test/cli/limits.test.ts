@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { otherKindOf } from '../../cli/limit-words.ts'
 import { runHere } from './command-here.ts'
-import { closeStubGateways, startStubGateway } from './stub-gateway.ts'
+import { closeStubGateways, type StubResponse, startStubGateway } from './stub-gateway.ts'
 
 const ENV = { PORTCULLIS_CLIENT_ID: 'op', PORTCULLIS_CLIENT_SECRET: 'secret' }
 const OVERRIDE = { id: 'x', limit: 'standard', value: 'acme', tenant: null, requests: 200 }
@@ -10,7 +10,7 @@ const RULE = { name: 'standard', limit: 100, windowSeconds: 60, by: 'subject' }
 
 afterEach(closeStubGateways)
 
-async function run(args: readonly string[], responses: Record<string, { body: unknown }>) {
+async function run(args: readonly string[], responses: Record<string, StubResponse>) {
   const { url } = await startStubGateway({
     '/-/admin/limits/overrides': { body: { ...OVERRIDE, expiresAt: '2026-12-01T00:00:00Z' } },
     '/-/admin/limits/reset': { body: {} },
@@ -36,8 +36,11 @@ test('an override says whose limit it is, for how long, and what it was', async 
 })
 
 test('an override is set without the permission to list limits, and JSON stays the answer', async () => {
-  const { code, stdout } = await run(SET, {})
-  expect([code, stdout]).toEqual([0, expect.stringContaining('acme')])
+  for (const status of [403, 404]) {
+    const refused = { '/-/admin/limits': { status, body: { status } } }
+    const { code, stdout } = await run(SET, refused)
+    expect([code, stdout]).toEqual([0, expect.stringContaining('acme')])
+  }
   const json = await run([...SET, '--json'], page())
   expect(JSON.parse(json.stdout)).toMatchObject(OVERRIDE)
 })

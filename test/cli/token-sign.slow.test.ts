@@ -44,9 +44,10 @@ describe('portcullis token sign', () => {
 
   test('uses the keys of the project in a folder below it, and writes nothing there', async () => {
     const below = join(project, 'src')
-    const { stdout } = await runHere(['token', '--sub', 'alice', '--json'], { cwd: below })
+    const { stdout } = await runHere(['token', '--subject', 'alice', '--json'], { cwd: below })
     const { token } = JSON.parse(stdout) as { readonly token: string }
     const { payload } = await verified(token)
+    expect(payload.sub).toBe('alice')
     expect((payload.exp ?? 0) - (payload.iat ?? 0)).toBe(3_600)
     expect(await readdir(below)).toEqual([])
   })
@@ -56,7 +57,7 @@ describe('portcullis token sign', () => {
   })
 
   describe('in a project for Node', () => {
-    const SUB = ['token', '--sub', 'alice']
+    const SUBJECT = ['token', '--subject', 'alice']
     let server: string
     beforeAll(async () => {
       server = join(folder, 'server')
@@ -66,7 +67,7 @@ describe('portcullis token sign', () => {
     })
 
     test('no secrets are written, and the message says where keys come from', async () => {
-      const { code, stdout, stderr } = await runHere(SUB, { cwd: server })
+      const { code, stdout, stderr } = await runHere(SUBJECT, { cwd: server })
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
       expect(stderr).toMatch(/set SIGNING_KEYS and PUBLIC_URL .* --values/)
       expect(await readdir(server)).toEqual(['package.json'])
@@ -75,7 +76,7 @@ describe('portcullis token sign', () => {
     test('the keys are those of the file of serve', async () => {
       const values = join(folder, 'gateway.env')
       await writeFile(values, await readFile(join(project, '.dev.vars'), 'utf8'))
-      const { code, stdout } = await runHere([...SUB, '--values', values], { cwd: server })
+      const { code, stdout } = await runHere([...SUBJECT, '--values', values], { cwd: server })
       expect(code).toBe(0)
       expect((await verified(stdout.trim())).payload.sub).toBe('alice')
       expect(await readdir(server)).toEqual(['package.json'])
@@ -84,8 +85,9 @@ describe('portcullis token sign', () => {
 
   test.each([
     ['no subject', ['token'], "required option '--subject <subject>' not specified"],
-    ['an empty subject', ['token', '--sub', ''], '--sub must not be empty'],
-    ['an empty role', ['token', '--sub', 'a', '--role', ''], '--role must not be empty'],
+    ['an empty subject', ['token', '--subject', ''], '--subject must not be empty'],
+    ['an empty subject of the earlier name', ['token', '--sub', ''], '--sub must not be empty'],
+    ['an empty role', ['token', '--subject', 'a', '--role', ''], '--role must not be empty'],
     ['another unit', ['token', '--sub', 'a', '--ttl', '1w'], 'It must look like 90s, 15m, 1h'],
   ])('refuses %s with exit code 2', async (_what, args, message) => {
     const { code, stdout, stderr } = await runHere(args, { cwd: project })
