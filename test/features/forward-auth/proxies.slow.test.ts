@@ -290,7 +290,7 @@ describe.each(Object.entries(PROXIES))('%s with the shipped file', (_, proxy) =>
     ])('%s reaches no origin without a token', async (path) => {
       const before = listener.reached.length
       const { status } = await fetchThrough(path)
-      expect(status).toBeGreaterThanOrEqual(400)
+      expect([400, 401, 403, 404]).toContain(status)
       expect(listener.reached.length).toBe(before)
     })
 
@@ -307,7 +307,7 @@ describe.each(Object.entries(PROXIES))('%s with the shipped file', (_, proxy) =>
         'X-Original-URL': 'http://api.example.com/public/ping',
         [name]: value,
       }
-      expect((await fetchThrough('/orders', lies)).status).toBeGreaterThanOrEqual(400)
+      expect([400, 401, 403, 404]).toContain((await fetchThrough('/orders', lies)).status)
       expect(listener.reached.length).toBe(before)
     })
 
@@ -429,12 +429,14 @@ describe.each(Object.entries(PROXIES))('%s with the shipped file', (_, proxy) =>
     let decisions: TestServer
     let origin: TestServer
     const opened: IncomingMessage[] = []
+    let reached = 0
     const sockets: Duplex[] = []
 
     beforeAll(async () => {
       decisions = await startHttpServer((_request, response) => allowing(response))
       origin = await startHttpServer(
         (_request, response) => {
+          reached += 1
           response.writeHead(200, { 'Set-Cookie': 'theme=dark' }).end('[]')
         },
         (incoming, socket) => {
@@ -455,7 +457,7 @@ describe.each(Object.entries(PROXIES))('%s with the shipped file', (_, proxy) =>
       await decisions?.close()
     })
 
-    test('the cookie of a renewed session, beside the cookies of the API', async () => {
+    async function load() {
       const request = send({
         host: TRUSTED,
         port: running.port,
@@ -464,7 +466,11 @@ describe.each(Object.entries(PROXIES))('%s with the shipped file', (_, proxy) =>
         agent: false,
       })
       const [response] = (await once(request.end(), 'response')) as [IncomingMessage]
-      response.resume()
+      return response.resume()
+    }
+
+    test('the cookie of a renewed session, beside the cookies of the API', async () => {
+      const response = await load()
       expect(response.headers['set-cookie']?.sort()).toEqual([RENEWED, 'theme=dark'])
     })
 
@@ -493,6 +499,16 @@ describe.each(Object.entries(PROXIES))('%s with the shipped file', (_, proxy) =>
       socket.destroy()
       expect(received).toMatch(/^HTTP\/1\.1 101 /)
       expect(opened.at(-1)?.headers['x-auth-subject']).toBe('alice')
+    })
+
+    // The last one: it ends the gateway.
+    test('nothing while the gateway cannot be reached', async () => {
+      const before = reached
+      expect((await load()).statusCode).toBe(200)
+      expect(reached).toBe(before + 1)
+      await decisions.close()
+      for (let i = 0; i < 3; i++) expect((await load()).statusCode).toBeGreaterThanOrEqual(500)
+      expect(reached).toBe(before + 1)
     })
   })
 })
