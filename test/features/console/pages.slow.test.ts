@@ -182,6 +182,32 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the console on %s', (run
     await page.send('Page.close')
   })
 
+  testOnNode('with the keyboard: copy a new key', async () => {
+    const page = await open('/-/console/api-keys')
+    const keyboard = keyboardOf(page)
+    await keyboard.tabTo('Create an API key')
+    await keyboard.enter()
+    await keyboard.tabTo('Name')
+    await keyboard.type('copied key')
+    await keyboard.tabTo('Subject')
+    await keyboard.type('reporter')
+    await keyboard.tabTo('Reason')
+    await keyboard.type('a new job')
+    await keyboard.enter({ loads: true })
+    expect(await textOf(page)).toContain('Created: the API key copied key of reporter.')
+    await keyboard.tabTo('Copy')
+    await keyboard.enter()
+    // Whether a browser without a window lets a page write its clipboard is up to the browser.
+    await expect
+      .poll(() => textOf(page))
+      .toMatch(/Copied\.|The browser does not allow it: press Ctrl\+C or Cmd\+C\./)
+    const secret = await page.evaluate<string>("document.getElementById('secret').value")
+    expect(secret).toMatch(/^pk_/)
+    // For Ctrl+C.
+    expect(await page.evaluate('getSelection().toString()')).toBe(secret)
+    await page.send('Page.close')
+  })
+
   testOnNode('with the keyboard: which tools changed', async () => {
     const page = await open('/-/console')
     const keyboard = keyboardOf(page)
