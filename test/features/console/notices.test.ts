@@ -62,11 +62,11 @@ test('a notice that Redis does not store is on the page of the action, which is 
     refused += 1
     return false
   })
-  const form = { ...banOf('unstored'), reason: 'floods the API' }
+  const form = { ...banOf('forgotten'), reason: 'floods the API' }
   const { status, headers, text } = await gateway.visit(operator, '/-/console/actions', { form })
   expect(refused).toBeGreaterThan(0)
   expect([status, headers.getSetCookie()], text).toEqual([200, []])
-  expect(NOTICE.exec(text)?.[1]).toMatch(/^<p>Banned: subject unstored, until .*<p>Reason: floods/)
+  expect(NOTICE.exec(text)?.[1]).toMatch(/^<p>Banned: subject forgotten, until .*<p>Reason: floods/)
   expect(text).toContain('<title>Done')
   expect(text).toContain(`<a href="${back}">Back</a>`)
   expect(gateway.events.at(-1)).toMatchObject({
@@ -75,7 +75,7 @@ test('a notice that Redis does not store is on the page of the action, which is 
   })
   gateway.redis.setAnswering(true)
   const next = await gateway.visit(operator, back)
-  expect(next.text).toContain('unstored')
+  expect(next.text).toContain('forgotten')
   expect(next.text).not.toMatch(NOTICE)
 })
 
