@@ -3,12 +3,13 @@
  * session of the action. The browser has its name, which no link can set and no one can guess.
  */
 import { base64url } from 'jose'
+import * as z from 'zod/mini'
 import type { Principal } from '../../access/principal.ts'
 import { randomBytes } from '../../crypto/random.ts'
 import { Unavailable } from '../../errors.ts'
 import type { RedisConnection } from '../../redis/connection.ts'
 import { consoleKeys } from '../../redis/keys.ts'
-import { readText, sendCommand } from '../../redis/reply.ts'
+import { recordIn, sendCommand } from '../../redis/reply.ts'
 import { CONSOLE_PATH, type Notice } from './layout.ts'
 
 /** The browser sends it only with requests of the console, and never to an origin. */
@@ -16,6 +17,8 @@ const COOKIE = '__Secure-portcullis-notice'
 const LIFE_SECONDS = 60
 const NAME_BYTES = 16
 const NAMED = /(?:^|;) *__Secure-portcullis-notice=([\w-]{22})(?:;|$)/
+/** The owner, and the sentences. */
+const storedNotice = z.tuple([z.array(z.string()), z.array(z.string())])
 
 export interface Notices {
   /** Stores a notice. Returns the value of `Set-Cookie`. Undefined: Redis did not store it. */
@@ -60,7 +63,7 @@ export function createNotices(redis: RedisConnection): Notices {
       try {
         const stored = await sendCommand(redis, ['GETDEL', prefix + name])
         if (stored === null) return undefined
-        const [owner, notice] = JSON.parse(readText(stored)) as [readonly string[], Notice]
+        const [owner, notice] = recordIn(stored, storedNotice)
         return JSON.stringify(owner) === JSON.stringify(ownerOf(visitor)) ? notice : undefined
       } catch (error) {
         if (error instanceof Unavailable) return undefined

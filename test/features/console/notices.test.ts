@@ -93,3 +93,15 @@ test('a page is shown without its notice if Redis does not return that', async (
   expect(text).toContain('unread')
   expect(text).not.toMatch(NOTICE)
 })
+
+test('a stored notice of another shape is not shown, and the page is', async () => {
+  for (const stored of ['null', '[["olga"],{}]', 'not JSON']) {
+    const { cookies } = await actAs({ ...banOf('odd'), reason: 'x' })
+    const name = /-notice=([\w-]+)$/.exec(cookies)?.[1]
+    expect(await gateway.redis.direct.set(`pc:notice:${name}`, stored, 'XX')).toBe('OK')
+    const { status, text } = await gateway.visit(cookies, back)
+    expect(status, text).toBe(200)
+    expect(text).toContain('odd')
+    expect(text).not.toMatch(NOTICE)
+  }
+})
