@@ -133,7 +133,9 @@ const WORDS: Readonly<Record<string, Words>> = {
   ],
   assignPlan(answer) {
     const { by, value, plan } = z.parse(assignment, answer)
-    return [`Given: the plan ${plan}, to the ${by} ${value}. An earlier plan of it ends.`]
+    return [
+      `Given: the plan ${plan}, to the ${by} ${value}. If it had another plan, that plan no longer applies.`,
+    ]
   },
   removePlanAssignment: (_, form) => [
     `Removed: the plan of ${ofForm(form, 'about')}. The next plan that is found applies.`,

@@ -69,6 +69,10 @@ test('a second order says what was in force, and what is now', async () => {
   expect(await notice('createBan', { ...subject, seconds: '60' })).toMatch(
     new RegExp(`still until ${TIME}: an earlier ban ends later`),
   )
+  // Whether it had another plan is not known.
+  expect(await notice('assignPlan', { by: 'tenant', value: 'umbrella', plan: 'pro' })).toContain(
+    'to the tenant umbrella. If it had another plan, that plan no longer applies.',
+  )
   const limit = { limit: 'tenants', value: 'initech', requests: '301', expiresInSeconds: '600' }
   expect(await notice('createLimitOverride', limit)).not.toContain('replaces')
   expect(await notice('createLimitOverride', { ...limit, requests: '302' })).toMatch(
