@@ -24,12 +24,11 @@ export function createDesks(parts: FeatureParts): (c: Context) => Desk {
   const names = {
     roles: [...parts.policy.roles.keys()],
     scopes: [...new Set(parts.policy.routes.flatMap(({ permission }) => permission ?? []))].sort(),
+    issuers: parts.issuers,
   }
-  /** An operator of a tenant learns nothing of the issuers of other tenants. */
-  const namesFor = (tenant: string | undefined) => ({
-    ...names,
-    issuers: tenant === undefined ? parts.issuers : [],
-  })
+  /** An operator of a tenant learns nothing of the policy, nor of the issuers of other tenants. */
+  const namesFor = (tenant: string | undefined) =>
+    tenant === undefined ? names : { roles: [], scopes: [], issuers: [] }
   const admitAgain = createReadmission({ admission, strict: true })
   const holdStream = createHeldStreams(now)
   const find = (id: string) => contributed().calls.find(({ operation }) => operation.id === id)

@@ -42,12 +42,13 @@ export interface Desk {
   readmit(): Promise<void>
   /** Adds the reason of the visitor to the audit event. */
   recordReason(reason: string): void
-  /** Names that forms offer. A form is offered only to visitors who may make its call. */
+  /**
+   * Names that forms offer: none to an operator of a tenant. A form is offered only to visitors who may make its call.
+   */
   readonly names: {
     readonly roles: readonly string[]
     /** The permissions of the routes of the policy. */
     readonly scopes: readonly string[]
-    /** Empty for an operator of a tenant. */
     readonly issuers: readonly string[]
   }
   /** Leads to a page of the console, which shows the notice once. */

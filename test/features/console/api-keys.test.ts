@@ -84,6 +84,14 @@ test('a name that the policy does not have is quoted, and those that it has are 
   expect(page).toMatch(/<datalist[^>]*>.*<option value="orders:read"><\/option>/)
 })
 
+test('too many names are a mistake in names, not in a number', async () => {
+  const scopes = Array.from({ length: 101 }, (_, at) => `s${at}`).join(' ')
+  const { status, text } = await act('createApiKey', { name: 'x', subject: 'y', scopes })
+  expect(status).toBe(422)
+  expect(text).toMatch(/Enter at most \d+ names\./)
+  expect(text).not.toContain('Enter a number')
+})
+
 test('a pasted key is found, and is in neither the page nor an event nor a URL [S91]', async () => {
   const { secret } = await create({ name: 'lost in a repository', subject: 'reporter' })
   const { status, headers, text } = await gateway.visit(operator, `${LIST}/lookup`, {
@@ -160,6 +168,14 @@ test('an operator of a tenant sees, finds and changes only keys of the tenant', 
   const { text } = await gateway.visit(tina, LIST)
   expect(text).toContain('key-of-acme')
   expect(text).not.toContain('key-of-globex')
+  // Nor what the policy has for other tenants.
+  const question = { method: 'GET', path: '/orders', subject: 'a' }
+  const explained = await gateway.visit(tina, '/-/console/explain', { form: question })
+  expect(text).not.toContain('orders:read')
+  for (const page of [text, explained.text]) {
+    expect(page).toContain('Roles, separated by spaces')
+    expect(page).not.toContain('value="viewer"')
+  }
   expect((await gateway.visit(tina, `${LIST}/${own.id}`)).status).toBe(200)
   expect((await gateway.visit(tina, `${LIST}/${other.id}`)).status).toBe(404)
   const form = { apiKey: other.secret }
