@@ -7,7 +7,7 @@ import { secretPage } from './api-keys.ts'
 import { erasurePath } from './audit-chain.ts'
 import { choicesOf } from './choices.ts'
 import { BACK, CONSOLE_PATH, type ConsolePage } from './layout.ts'
-import { actionMistakes, unlessGone, withForm } from './mistakes.ts'
+import { absentOf, actionMistakes, unlessGone, withForm } from './mistakes.ts'
 import { noticeOf } from './notice-words.ts'
 import type { PageDefinition } from './page.ts'
 
@@ -138,6 +138,7 @@ export const ACT: PageDefinition = {
       },
       // Only for a visitor who may make the call: the form has names of the policy.
       async (errors) => actionMistakes(name, form, errors, await choicesOf(desk, call)),
+      absentOf(name),
     )
     const notice = noticeOf(name, answer, form, reason)
     if (action.shows !== undefined) return { ...action.shows(answer, back), notice }

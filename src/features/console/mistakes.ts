@@ -26,20 +26,44 @@ export class DeniedWithPage extends Denied {
   }
 }
 
-/** Runs a call with the input of a form. If it finds mistakes, `show` returns the page that has the form again. */
+/**
+ * Runs a call with the input of a form. If it finds mistakes, `show` returns the page that has the form again. `absent`:
+ * also if what the form names does not exist.
+ */
 export async function withForm<Answer>(
   run: () => Promise<Answer>,
   show: (errors: readonly InputError[]) => Promise<ConsolePage> | ConsolePage,
+  absent?: InputError,
 ): Promise<Answer> {
   try {
     return await run()
   } catch (error) {
-    if (!(error instanceof Denied) || error.denial.code !== 'invalid_input') throw error
-    throw new DeniedWithPage(error.denial, await show(error.denial.errors))
+    if (!(error instanceof Denied)) throw error
+    const { denial } = error
+    if (denial.code === 'invalid_input') throw new DeniedWithPage(denial, await show(denial.errors))
+    if (denial.code === 'not_found' && absent !== undefined)
+      throw new DeniedWithPage(denial, await show([absent]))
+    throw error
   }
 }
 
-/** Runs an action. If what it names does not exist, the page says so, and leads back. */
+/** The page of a record has its id: the visitor did not enter it. */
+const isOfRecord = (action: string): boolean =>
+  ACTION_WORDS[action]?.hidden?.includes('id') === true
+
+/** Returns the mistake in the form of an action that names what does not exist. Undefined: the visitor names nothing. */
+export function absentOf(action: string): InputError | undefined {
+  if (isOfRecord(action)) return undefined
+  const hasValue = actionFields(action, {}).some(({ name }) => name === 'value')
+  return hasValue
+    ? {
+        ...{ in: 'body', path: '/value' },
+        message: 'there is no such client or key, or it is not in your tenant',
+      }
+    : { in: 'body', path: '', message: 'there is no such record' }
+}
+
+/** Runs an action. If it is on a record that has gone, the page says so, and leads back. */
 export async function unlessGone<Answer>(
   run: () => Promise<Answer>,
   action: string,
@@ -48,7 +72,8 @@ export async function unlessGone<Answer>(
   try {
     return await run()
   } catch (error) {
-    if (!(error instanceof Denied) || error.denial.code !== 'not_found') throw error
+    if (!(error instanceof Denied) || error.denial.code !== 'not_found' || !isOfRecord(action))
+      throw error
     throw new DeniedWithPage(error.denial, {
       title: `Not done: ${ACTION_WORDS[action]?.label ?? action}`,
       content: html`<p>The gateway has no such record: it has ended, or was removed meanwhile. Nothing was changed.</p>
@@ -169,6 +194,10 @@ function wordsOf(error: InputError, field: FormField, form: URLSearchParams): st
     return field.options === undefined ? 'Enter a value.' : 'Select a value.'
   const unit = field.name === 'days' ? DAY_SECONDS : 1
   const isText = rule?.origin === 'string'
+  if (rule?.origin === 'array') {
+    if (rule.code === 'too_small') return `Enter at least ${numberOf(Number(rule.minimum))} names.`
+    if (rule.code === 'too_big') return `Enter at most ${numberOf(Number(rule.maximum))} names.`
+  }
   switch (rule?.code) {
     case 'too_small':
       return isText

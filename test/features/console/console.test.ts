@@ -87,6 +87,44 @@ test('a mistake keeps the form, its values, and says what is wrong beside the fi
   await actAs(operator, { ...form, back, reason: 'x' })
 })
 
+test('a mistake keeps the values too while the choices of its form cannot be read', async () => {
+  const index = 'pc:limit-overrides'
+  await gateway.redis.direct.rename(index, `${index}-kept`)
+  await gateway.redis.direct.set(index, 'no index')
+  try {
+    const { status, text } = await gateway.visit(operator, '/-/console/actions', {
+      form: {
+        action: 'createLimitOverride',
+        limit: 'tenants',
+        value: 'kept',
+        requests: '1.5',
+        reason: 'x',
+      },
+    })
+    expect(status, text).toBe(422)
+    expect(text).toContain('value="kept"')
+    expect(text).toContain('Enter a whole number.')
+  } finally {
+    await gateway.redis.direct.rename(`${index}-kept`, index)
+  }
+})
+
+test('a value that names nothing in the tenant keeps the form, and says so beside the field', async () => {
+  const tina = await gateway.cookieOf({ subject: 'tina', roles: ['operator'], tenant: 'acme' })
+  const values = { limit: 'clients', value: v7(), requests: '5', reason: 'mistyped' }
+  const form = { action: 'createLimitOverride', ...values }
+  const { status, text } = await gateway.visit(tina, '/-/console/actions', { form })
+  expect(status, text).toBe(404)
+  expect(text).toContain('There is no such client or key, or it is not in your tenant.</p>')
+  expect(text).toMatch(new RegExp(`value="${form.value}"[^>]* aria-invalid="true"`))
+  expect(text).toContain('value="mistyped"')
+  expect(text).not.toContain('was removed meanwhile')
+  const approval = { action: 'withdrawMcpApproval', server: '/mcp', tool: 'none', reason: 'kept' }
+  const other = await gateway.visit(operator, '/-/console/actions', { form: approval })
+  expect([other.status, other.text]).toEqual([404, expect.stringContaining('value="kept"')])
+  expect(other.text).toContain('There is no such record.')
+})
+
 test.each([
   ['/relations/check', { object: 'folder', relation: 'viewer', subject: 'user:alice' }, 'object'],
   ['/relations/who', { object: 'folder:1', relation: '' }, 'relation'],
@@ -187,7 +225,6 @@ test.each([
 test.each([
   ['/-/console', 303],
   ['/-/console/decisions', 303],
-  ['/-/console/', 404],
   ['/-/console/decision', 404],
   ['/-/console/actions', 405],
   ['/-/console/a%2fb', 400],
@@ -201,6 +238,16 @@ test.each([
   expect(await page.text()).toContain(`<code>${page.headers.get('X-Request-Id')}</code>`)
   const program = await load('*/*')
   expect(program.headers.get('Content-Type')).toContain('application/problem+json')
+})
+
+test('/-/console/ leads to /-/console, and other readings of it do not', async () => {
+  const load = (path: string) => gateway.visit(operator, path)
+  const { status, headers, text } = await load('/-/console/?last=24h')
+  expect([status, text]).toEqual([303, ''])
+  expect(headers.get('Location')).toBe('/-/console?last=24h')
+  expect(headers.get('Cache-Control')).toContain('no-store')
+  for (const path of ['/-/console//', '/-/%63onsole/', '/-/console/%2e/x', '/-/console/x/'])
+    expect((await load(path)).headers.get('Location')).toBeNull()
 })
 
 test('each figure of the overview has its period and its source', async () => {
@@ -221,6 +268,43 @@ test('a role that only opens the console reads and changes nothing', async () =>
     expect(refused.status).toBe(403)
     expect(gateway.events.at(-1)?.change).toBeUndefined()
   }
+})
+
+/** Stores an event, and returns its page. */
+async function pageOfEvent(different: Parameters<typeof anEvent>[0], cookie = operator) {
+  const requestId = v7()
+  const time = new Date(Date.now() - 60_000).toISOString()
+  const actor = { ...anEvent().actor, tenant: 'initech' }
+  await gateway.store([anEvent({ id: v7(), time, requestId, actor, ...different })])
+  const { status, text } = await gateway.visit(cookie, `/-/console/decisions/${requestId}`)
+  expect(status, text).toBe(200)
+  return text
+}
+
+const BANNED = { decision: 'deny', reason: 'banned:subject', status: 403 } as const
+
+test.each([
+  [{ ...BANNED, durationsMs: { authenticate: 1, admit: 2 } }, ['passed', 'refused']],
+  [{ ...BANNED, reason: 'stream_ended:banned:subject' }, ['passed', 'passed', 'passed']],
+  // The answer of the origin was refused.
+  [{ ...BANNED, decision: 'error', reason: 'origin:malformed' }, ['reached', 'reached', 'reached']],
+  [{ ...BANNED, durationsMs: { authenticate: 1, validate: 2 } }, ['reached', 'reached']],
+  [{ ...BANNED, route: '/oauth/token', durationsMs: { admit: 1 } }, ['reached']],
+] as const)(
+  'a stage of %o is marked only if it has refused for certain',
+  async (event, results) => {
+    const text = await pageOfEvent(event)
+    const stages = /<h2>Stages<\/h2>.*?<\/table>/s.exec(text)?.[0] ?? ''
+    const cells = stages.matchAll(/<td data-column="Result">(?:<span[^>]*>)?(\w+)/g)
+    expect([...cells].map(([, result]) => result)).toEqual(results)
+  },
+)
+
+test('the forms of an event offer the limits and the roles of the policy', async () => {
+  const text = await pageOfEvent({})
+  expect(text).toContain('<option value="standard">standard: 100 in 60 s, by subject</option>')
+  expect(text).not.toContain('<option value="tenants"')
+  expect(text).toContain('<input type="checkbox" name="roles" value="reader"')
 })
 
 test('an operator of a tenant sees only events of the tenant', async () => {

@@ -81,11 +81,12 @@ export const policyWith = (options: ConsoleOptions = {}, sessions?: OperatorsOpt
       standard: { limit: 100, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
       plan: plans({ plans: { free: '50/min', pro: '5000/min' }, default: 'free' }),
       tenants: { limit: 10, windowSeconds: 60, by: 'tenant', onUnavailable: 'deny' },
+      clients: { limit: 100, windowSeconds: 60, by: 'client', onUnavailable: 'deny' },
     },
     relations: relations({ model: MODEL, issuers: [ISSUER] }),
     routes: [
       { method: 'GET', path: '/metered', permission: 'orders:read', limits: ['plan'] },
-      { method: 'GET', path: '/shared', permission: 'orders:read', limits: ['tenants'] },
+      { method: 'GET', path: '/shared', permission: 'orders:read', limits: ['tenants', 'clients'] },
       ...mcp({
         path: '/mcp',
         permission: 'orders:read',
