@@ -3,6 +3,7 @@ import type { MiddlewareHandler } from 'hono'
 import { html } from 'hono/html'
 import { ProblemError } from '../../errors.ts'
 import { replaceResponse } from '../../http/replaced-response.ts'
+import { NO_STORE } from '../../http/response-headers.ts'
 import { CONSOLE_PATH, type ConsolePage, reference, renderConsole } from './layout.ts'
 
 /** Browsers send `Sec-Fetch-Mode` only to HTTPS and to this machine. */
@@ -13,7 +14,7 @@ const OF_THE_DOCUMENT = ['content-type', 'content-length', 'cache-control']
 
 /**
  * Creates the stage. Below `/-/console`, it takes the place of a problem document where a browser shows the response:
- * also of a browser that does not say so, because no program asks for HTML there.
+ * also of a browser that does not say so, because no program asks for HTML there. `/-/console/` leads to the overview.
  */
 export function strayNavigations(origin: string): MiddlewareHandler {
   return async function strayNavigations(c, next) {
@@ -27,6 +28,11 @@ export function strayNavigations(origin: string): MiddlewareHandler {
     if (!MODES.includes(c.req.header('Sec-Fetch-Mode'))) return
     const { status, code, detail } = error.problem
     const headers = [...refusal.headers].filter(([name]) => !OF_THE_DOCUMENT.includes(name))
+    const { pathname, search } = new URL(c.req.url)
+    if (status === 404 && c.req.method === 'GET' && pathname === `${CONSOLE_PATH}/`) {
+      const to = { ...Object.fromEntries(headers), ...NO_STORE, Location: CONSOLE_PATH + search }
+      return replaceResponse(c, new Response(null, { status: 303, headers: to }))
+    }
     const page = {
       title: status === 404 ? 'The console has no such page' : `Refused: ${status}`,
       status: status as NonNullable<ConsolePage['status']>,
