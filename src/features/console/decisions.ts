@@ -1,8 +1,10 @@
 /** The pages of decisions. */
 import { html } from 'hono/html'
 import type { AuditEvent } from '../../audit/event.ts'
+import { STREAM_ENDED } from '../../audit/reason.ts'
 import { type Summary, summarySchema } from '../../audit/summary.ts'
 import { callerActions } from './caller-actions.ts'
+import { choicesOf } from './choices.ts'
 import {
   auditPage,
   cursorTime,
@@ -64,7 +66,11 @@ export const DECISIONS: readonly PageDefinition[] = [
       const found = REQUEST_ID.test(id)
         ? await desk.readAudit('queryAudit', auditPage, { query: { requestId: id } })
         : undefined
-      return eventPage(found?.events ?? [], id)
+      const { limits } = await choicesOf(desk, 'createLimitOverride')
+      return eventPage(found?.events ?? [], id, {
+        limits: limits?.filter(({ by }) => by === 'subject') ?? null,
+        names: desk.may('explainRequest') ? desk.names : {},
+      })
     },
   },
 ]
@@ -160,18 +166,59 @@ function searchForm(query: Query): Markup {
   return html`${form}<p><a href="${pathTo('/decisions', { last: query.last })}">Clear all filters</a></p>`
 }
 
-function eventPage(events: readonly AuditEvent[], requestId: string): ConsolePage {
+/** What the forms of an event offer. */
+interface Offered {
+  readonly limits: Parameters<typeof callerActions>[3]
+  readonly names: Parameters<typeof explainForm>[1]
+}
+
+function eventPage(
+  events: readonly AuditEvent[],
+  requestId: string,
+  offered: Offered,
+): ConsolePage {
   return {
     title: `Request ${requestId}`,
     at: 'Decisions',
     content:
       events.length === 0
         ? html`<p class="note">No event of this request is stored. Events arrive a second or two after the decision.</p>`
-        : html`${events.map((event) => eventCard(event))}`,
+        : html`${events.map((event) => eventCard(event, offered))}`,
   }
 }
 
-function eventCard(event: AuditEvent): Markup {
+/** The guards that refuse before the origin, with the codes of their refusals. */
+const REFUSALS: Readonly<Record<string, readonly string[]>> = {
+  throttle: ['rate_limited'],
+  authenticate: [
+    ...['missing_token', 'token_rejected', 'invalid_dpop_proof', 'use_dpop_nonce'],
+    'ambiguous_credentials',
+  ],
+  // It finds out whether a token that is no JWT is valid.
+  admit: ['banned', 'rate_limited', 'token_rejected', 'token_revoked'],
+  stepUp: ['insufficient_user_authentication'],
+  authorize: ['permission_missing', 'relation_missing', 'relation_unknown'],
+  inspect: ['signature_matched'],
+}
+
+/**
+ * Returns what each stage did. The stages are in the order of their first begin, and the last one need not be the one
+ * that refused: a handler or the answer of the origin may have been, or a stage that ran twice. A stage is marked only
+ * if the reason is one of its own. Handlers of `/oauth/` refuse for the same reasons as guards.
+ */
+function resultOf({ decision, reason, route, durationsMs }: AuditEvent): (stage: string) => Markup {
+  if (decision === 'allow' || reason.startsWith(STREAM_ENDED)) return () => html`passed`
+  const last = Object.keys(durationsMs).at(-1) ?? ''
+  const codes = Object.hasOwn(REFUSALS, last) ? REFUSALS[last] : undefined
+  const [code = ''] = reason.split(':', 1)
+  if (!codes?.includes(code) || route?.startsWith('/oauth/')) return () => html`reached`
+  return (stage) =>
+    stage === last
+      ? html`<span class="tag ${decision}">${DECISION_WORDS[decision]}</span>`
+      : html`passed`
+}
+
+function eventCard(event: AuditEvent, offered: Offered): Markup {
   const {
     actor,
     decision,
@@ -195,8 +242,7 @@ function eventCard(event: AuditEvent): Markup {
     value: Markup | string | null | undefined,
   ): (readonly [string, Markup | string])[] =>
     value === null || value === undefined || value === '' ? [] : [[name, value]]
-  // The stages are in their order: the last one is that which refused.
-  const ended = decision === 'allow' ? undefined : Object.keys(durationsMs).at(-1)
+  const result = resultOf(event)
   return html`<p class="answer ${decision}">${sentenceOf(event)}</p>
 <div class="grid">${card(
     `${DECISION_WORDS[decision]}, ${status}`,
@@ -232,13 +278,7 @@ function eventCard(event: AuditEvent): Markup {
     html`${table(
       'Stages',
       ['Stage', 'Result', 'Milliseconds'],
-      Object.entries(durationsMs).map(([stage, ms]) => [
-        stage,
-        stage === ended
-          ? html`<span class="tag ${decision}">${DECISION_WORDS[decision]}</span>`
-          : 'passed',
-        ms.toFixed(1),
-      ]),
+      Object.entries(durationsMs).map(([stage, ms]) => [stage, result(stage), ms.toFixed(1)]),
     )}${
       limits.length === 0
         ? ''
@@ -250,13 +290,16 @@ function eventCard(event: AuditEvent): Markup {
     }`,
   )}${card(
     'Actions',
-    html`${explainForm({
-      method: event.method,
-      path: event.route ?? '/',
-      ...(subject !== null && { subject }),
-      ...(actor.issuer !== null && { issuer: actor.issuer }),
-      ...(actor.tenant !== null && { tenant: actor.tenant }),
-      roles: grants?.roles.join(' ') ?? '',
-    })}${subject === null ? '' : callerActions('subject', subject, back)}`,
+    html`${explainForm(
+      {
+        method: event.method,
+        path: event.route ?? '/',
+        ...(subject !== null && { subject }),
+        ...(actor.issuer !== null && { issuer: actor.issuer }),
+        ...(actor.tenant !== null && { tenant: actor.tenant }),
+        roles: grants?.roles.join(' ') ?? '',
+      },
+      offered.names,
+    )}${subject === null ? '' : callerActions('subject', subject, back, offered.limits)}`,
   )}</div>`
 }
