@@ -9,7 +9,10 @@ import { startHttpServer, type TestServer } from '../../harness/http-server.ts'
 import { describeInLong } from '../../harness/long.ts'
 import { ROOT } from '../../harness/process.ts'
 
-/** In each run, `deploy.slow.test.ts` deploys a project with its Workers. */
+/**
+ * In each run, `deploy.slow.test.ts` deploys a project with its Workers, without `--env`. Of environments, each
+ * run checks only the names, below. The long run deploys to one.
+ */
 describeInLong('npm run deploy in a checkout', () => {
   let api: CloudflareApi
   let gateway: TestServer
