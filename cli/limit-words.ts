@@ -19,17 +19,8 @@ export interface Override {
   readonly tenant?: string | null
   readonly requests: number
   readonly expiresAt: string | null
-}
-
-/** A limit of the policy, and what it was for the caller. */
-export interface LimitOfCaller {
-  readonly rule: PolicyLimit
-  readonly was: number
-}
-
-interface LimitPage {
-  readonly limits: readonly PolicyLimit[]
-  readonly overrides: readonly Override[]
+  /** The override before. Null: none. Absent: not known, or a gateway of an earlier version. */
+  readonly replaces?: { readonly requests: number } | null
 }
 
 /** The kinds of callers that the audit trail can be searched for. */
@@ -45,39 +36,36 @@ async function optional<Answer>(answer: Promise<Answer>): Promise<Answer | undef
   }
 }
 
-/** Returns the limit of a caller before a change. Undefined: it cannot be read, or the policy does not have it. */
-export async function readLimit(
-  gateway: Gateway,
-  limit: string,
-  value: string,
-): Promise<LimitOfCaller | undefined> {
-  const page = await optional(gateway.get<LimitPage>('/limits', { limit: '200' }))
-  const rule = page?.limits.find(({ name }) => name === limit)
-  if (page === undefined || rule === undefined) return undefined
-  const own = page.overrides.find((one) => one.limit === limit && one.value === value)
-  return { rule, was: own?.requests ?? rule.limit }
+/** Returns a limit of the policy. Undefined: it cannot be read. */
+export async function readLimit(gateway: Gateway, limit: string): Promise<PolicyLimit | undefined> {
+  // The first page has all limits of the policy.
+  const page = await optional(
+    gateway.get<{ readonly limits: readonly PolicyLimit[] }>('/limits', { limit: '1' }),
+  )
+  return page?.limits.find(({ name }) => name === limit)
 }
 
 /** Returns the kind of the caller, and a space. */
-export const kindOf = (limit: LimitOfCaller | undefined): string =>
-  limit === undefined || limit.rule.by === 'custom' ? '' : `${limit.rule.by} `
+export const kindOf = (rule: PolicyLimit | undefined): string =>
+  rule === undefined || rule.by === 'custom' ? '' : `${rule.by} `
 
 const windowOf = ({ windowSeconds }: PolicyLimit): string =>
   windowSeconds === 60 ? 'minute' : windowSeconds === 3_600 ? 'hour' : duration(windowSeconds)
 
-/** Returns whose limit it is, and what it was: `subject acme of limit standard: 200 per minute until it is lifted (was 100)`. */
-export function overrideInWords(override: Override, limit: LimitOfCaller): string {
-  const { value, tenant, requests, expiresAt } = override
-  const within = tenant && limit.rule.by !== 'tenant' ? ` in tenant ${visible(tenant)}` : ''
+/** Returns whose limit it is, and which override it replaces: `subject acme of limit standard: 200 per minute until it is lifted (was 100)`. */
+export function overrideInWords(override: Override, rule: PolicyLimit): string {
+  const { value, tenant, requests, expiresAt, replaces } = override
+  const within = tenant && rule.by !== 'tenant' ? ` in tenant ${visible(tenant)}` : ''
   return (
-    `${kindOf(limit)}${visible(value)}${within} of limit ${visible(limit.rule.name)}: ` +
-    `${requests} per ${windowOf(limit.rule)} until ${expiresAt ?? 'it is lifted'} (was ${limit.was})`
+    `${kindOf(rule)}${visible(value)}${within} of limit ${visible(rule.name)}: ` +
+    `${requests} per ${windowOf(rule)} until ${expiresAt ?? 'it is lifted'}` +
+    (replaces ? ` (was ${replaces.requests})` : '')
   )
 }
 
 /**
  * Returns a warning if the audit trail has no caller of this kind with the value: the value may be of another kind.
- * Undefined: it has one, or it cannot be searched.
+ * Undefined: it has one, or it cannot be searched to its end with one call.
  */
 export async function otherKindOf(
   gateway: Gateway,
@@ -85,19 +73,15 @@ export async function otherKindOf(
   value: string,
 ): Promise<string | undefined> {
   if (!KINDS.includes(by)) return undefined
-  const isSeen = async (kind: string) => {
-    const query = { [kind]: value, limit: '1' }
-    const page = await optional(
-      gateway.get<{ readonly events: readonly unknown[] }>('/audit', query),
-    )
-    return page && page.events.length > 0
-  }
-  if ((await isSeen(by)) !== false) return undefined
-  const others = KINDS.filter((kind) => kind !== by && kind !== 'address' && kind !== 'key')
-  const seen = await Promise.all(others.map(isSeen))
-  const found = others.filter((_, at) => seen[at] === true)
-  const text = `The audit trail has no ${by} ${value}, and limit ${name} counts by ${by}.`
-  return found.length === 0
-    ? `${text} Check the value.`
-    : `${text} There is a ${found.join(' and a ')} of this name: use a limit that counts by ${found.join(' or ')}, see \`portcullis limits list\`.`
+  const page = await optional(
+    gateway.get<{ readonly events: readonly unknown[]; readonly cursor?: string }>('/audit', {
+      [by]: value,
+      limit: '1',
+    }),
+  )
+  if (page === undefined || page.events.length > 0 || page.cursor !== undefined) return undefined
+  return (
+    `The audit trail has no ${by} ${value}, and limit ${name} counts by ${by}. Check the value. ` +
+    '`portcullis limits list` shows what each limit counts by.'
+  )
 }

@@ -89,7 +89,6 @@ export function addLimitCommands(program: Command): void {
     .option(...TENANT)
     .action(async (limit: string, value: string, options: OverrideOptions) => {
       const { gateway, output } = workWith(options)
-      const before = await readLimit(gateway, limit, value)
       const answer = await gateway.post<Override>('/limits/overrides', {
         limit,
         value,
@@ -99,10 +98,11 @@ export function addLimitCommands(program: Command): void {
         expiresInSeconds: options.expiresIn,
         reason: options.reason,
       })
-      const first = before === undefined ? '' : `${overrideInWords(answer, before)}\n\n`
-      output.result(answer, first + record(answer, output.style))
-      if (before === undefined) return
-      const doubt = await otherKindOf(gateway, before.rule, value)
+      const rule = options.json ? undefined : await readLimit(gateway, limit)
+      const first = rule && `${overrideInWords(answer, rule)}\n\n`
+      const { replaces: _, ...override } = answer
+      output.result(answer, (first ?? '') + record(override, output.style))
+      const doubt = rule && (await otherKindOf(gateway, rule, value))
       if (doubt !== undefined) output.remark(doubt)
     })
   addRemoval(limits, {
@@ -128,14 +128,14 @@ export function addLimitCommands(program: Command): void {
     .action(async (limit: string, value: string, options: WindowOptions) => {
       const { gateway, output } = workWith(options)
       const { issuer, tenant } = options
-      const before = await readLimit(gateway, limit, value)
       await gateway.post('/limits/reset', { limit, value, issuer, tenant })
+      const rule = options.json ? undefined : await readLimit(gateway, limit)
       const member = tenant === undefined ? '' : ` of tenant ${visible(tenant)}`
       output.result(
         {},
-        `${visible(limit)} is reset for ${kindOf(before)}${visible(value)}${member}; in effect everywhere within 5 s.`,
+        `${visible(limit)} is reset for ${kindOf(rule)}${visible(value)}${member}; in effect everywhere within 5 s.`,
       )
-      const doubt = before && (await otherKindOf(gateway, before.rule, value))
+      const doubt = rule && (await otherKindOf(gateway, rule, value))
       if (doubt !== undefined) output.remark(doubt)
     })
 }
