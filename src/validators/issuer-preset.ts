@@ -24,6 +24,8 @@ export function withPreset(entry: unknown, context: z.core.ParsePayload): unknow
     context.issues.push({ code: 'custom', path: ['preset'], message, input: name })
     return z.NEVER
   }
+  // The fields are trimmed later, which is too late for a URL that contains the issuer.
+  if (typeof own.issuer === 'string') own.issuer = own.issuer.trim()
   const { restrict = [], ...fields } = preset
   const rules = requirements.safeParse(own.require ?? {}).data
   if (restrict.length > 0 && !restrict.some((claim) => (rules?.[claim] ?? '*') !== '*')) {

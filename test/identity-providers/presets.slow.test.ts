@@ -255,6 +255,8 @@ describe('a preset', () => {
     const of = (entry: object) => issuers.parse([entry]).map(({ jwksUri }) => jwksUri)
     const supabase = { preset: 'supabase', issuer: 'https://ref.supabase.co/auth/v1/' }
     expect(of(supabase)).toEqual(['https://ref.supabase.co/auth/v1/.well-known/jwks.json'])
+    const spaced = { ...supabase, issuer: ` ${supabase.issuer}\n` }
+    expect(of(spaced)).toEqual(of(supabase))
     expect(of({ ...supabase, jwksUri: 'https://a.test/k' })).toEqual(['https://a.test/k'])
   })
 
