@@ -109,7 +109,8 @@ export function createDecisions({
 }
 
 /** Servers read another method or path from these. The shipped files remove them in this spelling. */
-const OTHER_REQUEST = /^x-(?:original-|rewrite-|http-method|method-override)/
+const OTHER_REQUEST =
+  /^x-(?:(?:original|rewrite)-(?:ur[il]|method|host|path)$|http-method|method-override)/
 
 /**
  * Reports whether a header of the client, such as `X_Auth_Roles`, is another spelling of one about the caller,

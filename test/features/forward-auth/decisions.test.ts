@@ -163,6 +163,13 @@ describe.each(Object.entries(PROXIES))(
       },
     )
 
+    test('with X_Original_Filename, which names no other request, is allowed', async () => {
+      const headers: [string, string][] = [...bearer(), ['X_Original_Filename', 'a.pdf']]
+      expect((await authorize({ target: '/orders', headers })).status).toBe(200)
+      const other: [string, string][] = [...bearer(), ['X_Original_URL', '/a']]
+      expect((await authorize({ target: '/orders', headers: other })).status).not.toBe(200)
+    })
+
     test('decides each of many requests for one coalesced route', async () => {
       const answers = await Promise.all(
         Array.from({ length: 5 }, () => authorize({ target: '/orders/1', headers: bearer() })),
