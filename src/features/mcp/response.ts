@@ -185,7 +185,10 @@ export function mcpResponse(options: McpResponseOptions): MiddlewareHandler {
       const end = endOf()
       if (end !== undefined) throw end
       // The status of an error is for the client: 404 says that the session has ended.
-      if (isError) return replaceBody(c, '')
+      if (isError) {
+        replaceBody(c, '')
+        return writeHeaders(c, (fields) => fields.delete('Content-Type'))
+      }
       if (cause instanceof Denied || cause instanceof Unavailable) throw cause
       if (cause instanceof DeadlineExceeded) throw new Unavailable('origin', 'timeout', { cause })
       throw refusedMessage(cause)

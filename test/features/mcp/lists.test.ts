@@ -186,6 +186,7 @@ describe('lists that a client does not get', () => {
       respond(sent, type)
       const response = await gateway.send(request('tools/list'))
       expect([response.status, await response.text()]).toEqual([status, ''])
+      expect(response.headers.get('Content-Type')).toBeNull()
     })
 
     test('an error of the server passes, and the text of another request does', async () => {
