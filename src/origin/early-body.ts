@@ -19,7 +19,8 @@ export async function readEarly(
   answer: Response,
   wait: (late: () => void) => void,
 ): Promise<Response> {
-  const bytes = Number(answer.headers.get('Content-Length'))
+  const length = answer.headers.get('Content-Length') ?? ''
+  const bytes = /^\d+$/.test(length) ? Number(length) : 0
   const reader = bytes > 0 && bytes <= MAX_EARLY_BYTES ? bytesOf(answer) : undefined
   if (reader === undefined) return new Response(answer.body, answer)
   // One more than declared: a longer body is not complete.

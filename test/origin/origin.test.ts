@@ -1,5 +1,7 @@
+import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Denied, Misconfigured, Unavailable } from '../../src/errors.ts'
+import { isRead } from '../../src/origin/early-body.ts'
 import { createOrigin } from '../../src/origin/origin.ts'
 import { freePort } from '../harness/process.ts'
 import { type Listening, startHttpOrigin, startTcpOrigin } from './origin-server.ts'
@@ -96,6 +98,84 @@ describe('the authority of a request', () => {
     expect(canary.requests).toHaveLength(0)
     await redirecting.close()
   })
+})
+
+/** Only the runtime of Workers reads bodies early. Node has the same streams. */
+describe.each([
+  ['at once', 0],
+  ['late', 100],
+])('a short body that is read before its response, of a header that comes %s', (_, headerMs) => {
+  const LENGTH = 20
+  let release: (text?: string) => void
+  let left: Promise<unknown>
+  let origin: Awaited<ReturnType<typeof startHttpOrigin>>
+  let declared: string
+  beforeAll(async () => {
+    origin = await startHttpOrigin((_, response) => {
+      left = once(response, 'close')
+      release = (text) => (text === undefined ? response.destroy() : response.end(text))
+      setTimeout(() => {
+        response.strictContentLength = false
+        response.writeHead(200, { 'Content-Length': declared }).flushHeaders()
+      }, headerMs)
+    })
+  })
+  afterAll(() => origin.close())
+
+  const open = (length: string = `${LENGTH}`) => {
+    declared = length
+    return createOrigin({ url: `http://127.0.0.1:${origin.port}` }).send({
+      incoming: incoming('http://gateway.test/'),
+      headers: new Map<string, string>(),
+      body: null,
+      timeoutMs: 5_000,
+      readsEarly: true,
+    })
+  }
+
+  test('does not delay the header until it arrives, and arrives whole', async () => {
+    const answer = await open()
+    expect(isRead(answer)).toBe(false)
+    release('x'.repeat(LENGTH))
+    expect(await answer.text()).toBe('x'.repeat(LENGTH))
+  })
+
+  test('fails after the header if it breaks off', async () => {
+    const answer = await open()
+    release()
+    await expect(answer.text()).rejects.toThrow()
+  })
+
+  test('ends at the origin if the client does not read it', async () => {
+    const answer = await open()
+    await answer.body?.cancel()
+    await left
+  })
+})
+
+test('a short body that arrives with its header is read, and a long one streams', async () => {
+  const whole = await startHttpOrigin(({ url }, response) => {
+    const body = Buffer.alloc(Number(url?.slice(1)), 'x')
+    response.writeHead(200, { 'Content-Length': body.length }).end(body)
+  })
+  const sent = (bytes: number) =>
+    createOrigin({ url: `http://127.0.0.1:${whole.port}` }).send({
+      incoming: incoming(`http://gateway.test/${bytes}`),
+      headers: new Map<string, string>(),
+      body: null,
+      timeoutMs: 5_000,
+      readsEarly: true,
+    })
+  for (const [bytes, read] of [
+    [20, true],
+    [16_385, false],
+    [0, false],
+  ] as const) {
+    const answer = await sent(bytes)
+    expect(isRead(answer), `${bytes}`).toBe(read)
+    expect(await answer.text()).toHaveLength(bytes)
+  }
+  await whole.close()
 })
 
 describe('an origin failure', () => {

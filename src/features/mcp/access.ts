@@ -178,8 +178,12 @@ function entriesOf<Entry>(table: Readonly<Record<string, true | Entry>> = {}): L
   const others = known.get(OTHERS)
   if (others === undefined) return (name) => known.get(name)
   const folded = new Set([...known.keys()].map(foldedName))
-  return (name) => known.get(name) ?? (folded.has(foldedName(name)) ? undefined : others)
+  const isSpelling = (name: string) => name.length > MAX_NAME_CHARS || folded.has(foldedName(name))
+  return (name) => known.get(name) ?? (isSpelling(name) ? undefined : others)
 }
+
+/** A longer name could be another spelling of each listed one, and it takes too long to compare. */
+const MAX_NAME_CHARS = 1_024
 
 /** Returns a text that is equal for names that some servers read as equal: its letters and digits in one case. */
 function foldedName(name: string): string {

@@ -30,7 +30,8 @@ type Entry = { readonly audience?: string | string[] } | null
 
 function entriesIn(text: unknown): readonly Entry[] | undefined {
   try {
-    const entries: unknown = JSON.parse(String(text))
+    // Removes a byte order mark, too.
+    const entries: unknown = JSON.parse(String(text).trim())
     return Array.isArray(entries) ? entries : undefined
   } catch {
     return undefined
