@@ -151,7 +151,8 @@ export const proxy = ({
         route,
         caller,
         address,
-        readsEarly: stream !== undefined && request.method !== 'HEAD',
+        // A shared response is divided first.
+        readsEarly: stream !== undefined && !coalesce && request.method !== 'HEAD',
       },
       coalesce ? createSharing(c, readmission) : undefined,
     )

@@ -186,14 +186,15 @@ describe('every option reaches the API under the name of its field:', () => {
     ],
     [
       'limits override',
-      ['standard', 'a', '--requests', '7', '--expires-in', '90s', '--issuer', IDP],
+      ['standard', 'a', '--requests', '7', '--expires-in', '90s', '--issuer', IDP, '--json'],
       'POST /limits/overrides',
       newOverrideSchema,
       { limit: 'standard', value: 'a', requests: 7, expiresInSeconds: 90, issuer: IDP },
     ],
     [
       'limits reset',
-      ['standard', 'a', '--issuer', IDP],
+      // For a person, it also reads the limit, and looks for the caller in the trail.
+      ['standard', 'a', '--issuer', IDP, '--json'],
       'POST /limits/reset',
       windowResetSchema,
       { limit: 'standard', value: 'a', issuer: IDP },
