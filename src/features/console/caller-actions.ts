@@ -25,6 +25,7 @@ export function callerActions(
           label: `Revoke this ${kind} everywhere`,
           back,
           given,
+          note: LATER,
         })
   const raise = actionForm({
     action: 'createLimitOverride',
@@ -32,7 +33,6 @@ export function callerActions(
     back,
     given: { value, tenant: '' },
     choices: { limits: limits ?? undefined },
-    values: { expiresInSeconds: '86400' },
     note: replacedNote(overrides),
   })
   return html`${revoke}${kind === 'subject' ? ban : ''}${
@@ -41,6 +41,8 @@ export function callerActions(
       : raise
   }`
 }
+
+const LATER = html`<p class="note">It ends what was issued until now. What is issued later is accepted: ban the caller to stop that too.</p>`
 
 const replacedNote = (overrides: CallerView['overrides']): Markup | '' =>
   overrides.length === 0
