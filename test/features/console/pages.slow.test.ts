@@ -143,7 +143,9 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('the console on %s', (run
     await keyboard.enter({ loads: true })
     const { origin } = new URL(server.url)
     await page.evaluate(`location = '${origin}/-/console/callers?kind=subject&value=alice'; 0`)
-    await expect.poll(() => textOf(page)).toContain('left the company')
+    const loaded = () => page.evaluate('location.pathname + document.readyState')
+    await expect.poll(loaded).toBe('/-/console/callerscomplete')
+    expect(await textOf(page)).toContain('left the company')
     // Only those that count subjects.
     const choices = "document.querySelector('select[name=limit]').textContent"
     expect(await page.evaluate(choices)).toBe('standard: 100 in 60 s')
