@@ -25,7 +25,7 @@ export function callerActions(
           label: `Revoke this ${kind} everywhere`,
           back,
           given,
-          note: LATER,
+          note: laterNote(kind),
         })
   const raise = actionForm({
     action: 'createLimitOverride',
@@ -42,7 +42,11 @@ export function callerActions(
   }`
 }
 
-const LATER = html`<p class="note">It ends what was issued until now. What is issued later is accepted: ban the caller to stop that too.</p>`
+/** Only subjects can be banned. */
+const laterNote = (kind: CallerKind): Markup =>
+  html`<p class="note">It ends what was issued until now. What is issued later is accepted${
+    kind === 'subject' ? ': ban the subject to stop that too' : ''
+  }.</p>`
 
 const replacedNote = (overrides: CallerView['overrides']): Markup | '' =>
   overrides.length === 0
