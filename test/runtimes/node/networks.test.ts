@@ -11,9 +11,16 @@ test.each([
   expect(addressGroup(addressIn(text)?.toString() ?? '')).toBe(group)
 })
 
-test.each(['', '%', 'fe80::1%', 'fe80::1%a%b', '192.0.2.7%%', 'unknown'])(
-  '%j is no address',
-  (text) => {
-    expect(addressIn(text)).toBeUndefined()
-  },
-)
+test.each([
+  '',
+  '%',
+  '010.0.0.1',
+  '1.2.3',
+  '0x7f.0.0.1',
+  'fe80::1%',
+  'fe80::1%a%b',
+  '192.0.2.7%%',
+  'unknown',
+])('%j is no address', (text) => {
+  expect(addressIn(text)).toBeUndefined()
+})

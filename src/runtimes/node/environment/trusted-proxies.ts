@@ -1,6 +1,7 @@
 /** Addresses and networks of IPv4 and IPv6. */
 import ipaddr from 'ipaddr.js'
 import * as z from 'zod/mini'
+import { isIpv4 } from '../../../http/ip-address.ts'
 
 export type Address = ipaddr.IPv4 | ipaddr.IPv6
 /** An address and the number of bits that its network shares. */
@@ -50,6 +51,6 @@ export function addressIn(text: string): Address | undefined {
   const [, inBrackets, beforePort] = WITH_PORT.exec(text) ?? []
   const bare = (inBrackets ?? beforePort ?? text).replace(/%[\w.-]+$/, '')
   if (bare.includes('%')) return undefined
-  const isAddress = ipaddr.IPv4.isValidFourPartDecimal(bare) || ipaddr.IPv6.isValid(bare)
-  return isAddress ? ipaddr.process(bare) : undefined
+  // `ipaddr.js` throws and catches an error for every text that is no IPv4 address, which takes 15 us.
+  return isIpv4(bare) || ipaddr.IPv6.isValid(bare) ? ipaddr.process(bare) : undefined
 }
