@@ -342,8 +342,19 @@ export type AuthorizationCheck =
   | 'state'
   | 'tenant'
 
-/** What makes the metadata of a client unusable. */
-export type MetadataCheck = 'form' | 'redirect_uris' | 'grant_types'
+/** Members of the metadata of a client that have rules. */
+export type MetadataMember =
+  | 'client_id'
+  | 'client_name'
+  | 'redirect_uris'
+  | 'grant_types'
+  | 'response_types'
+  | 'token_endpoint_auth_method'
+  | 'dpop_bound_access_tokens'
+  | 'client_secret'
+
+/** What makes the metadata of a client unusable: one of its members, or that it is no object. */
+export type MetadataCheck = 'form' | MetadataMember
 
 /** Why a metadata document gives no client. */
 export type DocumentCheck =

@@ -336,7 +336,7 @@ describe('documents [S77]', () => {
     ['of another client id', 'client_id', (id) => json(described(`${id}x`))],
     ['without a client id', 'client_id', (id) => json({ ...described(id), client_id: undefined })],
     ['that is no JSON type', 'content_type', (id) => json(described(id), 'text/html')],
-    ['with a secret', 'form', (id) => json(described(id, { client_secret: 's' }))],
+    ['with a secret', 'client_secret', (id) => json(described(id, { client_secret: 's' }))],
     [
       'with a secret method',
       'authentication',
@@ -645,8 +645,8 @@ describe('registration', () => {
       'invalid_client_metadata',
     ]),
     ['no redirect', { redirect_uris: [] }, 'invalid_redirect_uri'],
-    ['null in place of redirects', { redirect_uris: null }, 'invalid_client_metadata'],
-    ['no metadata', {}, 'invalid_client_metadata'],
+    ['null in place of redirects', { redirect_uris: null }, 'invalid_redirect_uri'],
+    ['no metadata', {}, 'invalid_redirect_uri'],
     ['no object', '[]', 'invalid_client_metadata'],
     ['no JSON', '{', 'invalid_client_metadata'],
     [
@@ -657,6 +657,48 @@ describe('registration', () => {
     ['a secret', { redirect_uris: [REDIRECT], client_secret: 'chosen' }, 'invalid_client_metadata'],
   ])('%s is refused, and nothing is stored or issued [S77]', async (_, body, error) => {
     expect(await registeringNothing(body)).toMatchObject({ status: 400, body: { error } })
+  })
+
+  const HOSTILE = '<b>"\\\r\n\u202e'
+
+  test.each([
+    ['client_id', 1],
+    ['client_name', HOSTILE],
+    ['client_name', 'x'.repeat(129)],
+    ['client_name', 1],
+    ['redirect_uris', null],
+    ['redirect_uris', HOSTILE],
+    ['redirect_uris', [HOSTILE]],
+    ['redirect_uris', []],
+    ['grant_types', HOSTILE],
+    ['grant_types', [HOSTILE]],
+    ['response_types', HOSTILE],
+    ['response_types', [HOSTILE]],
+    ['token_endpoint_auth_method', [HOSTILE]],
+    ['dpop_bound_access_tokens', HOSTILE],
+    ['client_secret', HOSTILE],
+  ])('an error names the member %s, and repeats nothing of %j', async (member, value) => {
+    const refused = await registeringNothing({ redirect_uris: [REDIRECT], [member]: value })
+    expect(refused?.status).toBe(400)
+    const description = refused?.body.error_description
+    expect(description).toMatch(new RegExp(`^${member} must `))
+    // The characters of RFC 6749 section 5.2.
+    expect(description).toMatch(/^[\x20\x21\x23-\x5b\x5d-\x7e]+$/)
+    expect(description).not.toContain('<b>')
+  })
+
+  test('white space around a name is removed, and an empty name is none', async () => {
+    for (const [n, [client_name, expected]] of [
+      ['\u00a0 Agent\n', 'Agent'],
+      [' ', 'An app without a name'],
+      ['', 'An app without a name'],
+    ].entries()) {
+      const metadata = { redirect_uris: [REDIRECT], client_name }
+      expect(await register(metadata, `192.0.2.${60 + n}`)).toMatchObject({
+        status: 201,
+        body: { client_name: expected },
+      })
+    }
   })
 
   test('members that are null are absent', async () => {

@@ -1,6 +1,6 @@
 /** Metadata of public clients (RFC 7591 section 2), as they publish it or register with it. */
 import * as z from 'zod/mini'
-import type { MetadataCheck } from '../../../problems/checks.ts'
+import type { MetadataCheck, MetadataMember } from '../../../problems/checks.ts'
 import { name } from '../../../validators/names.ts'
 import { absentIfNull } from '../../../validators/schema-parts.ts'
 import type { GrantType } from '../../authorization-server/client.ts'
@@ -18,10 +18,14 @@ const texts = z.array(z.string()).check(z.maxLength(MAX_URIS))
  */
 const INVISIBLE = /[\p{Cf}\p{Default_Ignorable_Code_Point}\p{Co}\p{Cn}\u2800\u{1D159}]/u
 
+const visibleName = name(128).check(z.refine((text) => !INVISIBLE.test(text)))
+
 /** Members that the gateway does not use are ignored (RFC 7591 section 2), and null ones are absent. */
 const metadataSchema = z.looseObject({
   client_id: absentIfNull(z.string()),
-  client_name: absentIfNull(name(128).check(z.refine((text) => !INVISIBLE.test(text)))),
+  client_name: absentIfNull(
+    z.pipe(z.string().check(z.trim()), z.union([z.literal(''), visibleName])),
+  ),
   redirect_uris: texts,
   grant_types: absentIfNull(texts),
   response_types: absentIfNull(texts),
@@ -45,14 +49,14 @@ export function readClientMetadata(
   metadata: unknown,
   schemes: readonly string[],
 ): ClientMetadata | MetadataCheck {
-  const { success, data } = z.safeParse(metadataSchema, metadata)
-  if (!success) return 'form'
+  const { data, error } = z.safeParse(metadataSchema, metadata)
+  if (error) return (error.issues[0]?.path[0] as MetadataMember | undefined) ?? 'form'
   const { redirect_uris: uris } = data
   if (uris.length === 0 || !uris.every((uri) => classifyRedirect(uri, schemes) !== undefined))
     return 'redirect_uris'
   const grants = (data.grant_types ?? ['authorization_code']).filter(isPublicGrant)
-  const usesCodes = data.response_types?.includes('code') ?? true
-  if (!grants.includes('authorization_code') || !usesCodes) return 'grant_types'
+  if (!grants.includes('authorization_code')) return 'grant_types'
+  if (data.response_types?.includes('code') === false) return 'response_types'
   return {
     statedId: data.client_id,
     authentication: data.token_endpoint_auth_method,

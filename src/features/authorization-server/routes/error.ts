@@ -41,7 +41,9 @@ const DESCRIPTIONS: Readonly<Record<OAuthWireCode, string>> = {
 }
 
 /** Descriptions of checks that the client can correct, and that reveal nothing about another party. */
-const OF_CHECK: Readonly<Partial<Record<Check<'oauth_refused'>, string>>> = {
+export type CheckDescriptions = Readonly<Partial<Record<Check<'oauth_refused'>, string>>>
+
+const OF_CHECK: CheckDescriptions = {
   authorize_request_uri: 'Push the request first (RFC 9126).',
 }
 
@@ -51,9 +53,9 @@ const CHALLENGE = 'Basic realm="portcullis", charset="UTF-8"'
 /** Headers of every response (RFC 6749 section 5.1). */
 export const OAUTH_HEADERS = { ...NO_STORE, Pragma: 'no-cache' } as const
 
-/** Responds to a refusal. The precise reason is only in the audit event. */
-export function toOAuthError(error: Error, c: Context): Response {
-  const { status, error: code, description, headers } = oauthProblemOf(error)
+/** Responds to a refusal. The precise reason is only in the audit event, except where a check has a description. */
+export function toOAuthError(error: Error, c: Context, ofCheck = OF_CHECK): Response {
+  const { status, error: code, description, headers } = oauthProblemOf(error, ofCheck)
   const body = { error: code, error_description: description }
   return new Response(c.req.method === 'HEAD' ? null : JSON.stringify(body), {
     status,
@@ -62,11 +64,14 @@ export function toOAuthError(error: Error, c: Context): Response {
 }
 
 /** Returns the wire form of an error. */
-export function oauthProblemOf(error: Error): OAuthProblem & { readonly description: string } {
+export function oauthProblemOf(
+  error: Error,
+  ofCheck = OF_CHECK,
+): OAuthProblem & { readonly description: string } {
   const problem = problemWithCode(error)
   const denial = error instanceof Denied ? error.denial : undefined
-  const ofCheck = denial?.code === 'oauth_refused' ? OF_CHECK[denial.check] : undefined
-  return { ...problem, description: ofCheck ?? DESCRIPTIONS[problem.error] }
+  const known = denial?.code === 'oauth_refused' ? ofCheck[denial.check] : undefined
+  return { ...problem, description: known ?? DESCRIPTIONS[problem.error] }
 }
 
 function problemWithCode(error: Error): OAuthProblem {
