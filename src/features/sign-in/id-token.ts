@@ -23,8 +23,10 @@ export interface IdToken {
 }
 
 export interface IdTokenUse {
-  /** Undefined: the token is of a refresh and need not have one. */
+  /** That of the login. Undefined: it is not known. */
   readonly nonce?: string | undefined
+  /** The token may lack the nonce, and must not have another one (OpenID Connect Core section 12.2). */
+  readonly isRefreshed?: boolean
   readonly waitUntil?: WaitUntil | undefined
   /** Returns claims that the token may lack, for its `sub`. It is called for a valid token only. */
   readonly findMore?: ((subject: unknown) => Promise<Payload>) | undefined
@@ -71,7 +73,7 @@ export function createIdTokenVerifier({
 
   async function verified(
     text: string,
-    { nonce, waitUntil, findMore }: IdTokenUse,
+    { nonce, isRefreshed, waitUntil, findMore }: IdTokenUse,
   ): Promise<IdToken> {
     const header = readHeader(text)
     rules.checkAlgorithm(header)
@@ -80,7 +82,8 @@ export function createIdTokenVerifier({
     const payload = readPayload(text)
     const iss = readOwnMember(payload, 'iss')
     if (iss !== issuer) throw rejectedFor('iss', iss, [issuer])
-    if (nonce !== undefined && readOwnMember(payload, 'nonce') !== nonce)
+    const stated = present(payload, 'nonce')
+    if (nonce !== undefined && stated !== nonce && !(isRefreshed && stated === undefined))
       throw signInRefused('id_token_nonce')
     let claims = payload
     if (findMore !== undefined) {

@@ -120,8 +120,12 @@ export function createProviderSessions({
   }
 }
 
-/** Claims of a verified ID token that the provider's rules do not accept: a login would fail, too. */
-const RULES: readonly string[] = ['id_token_required_claim', 'id_token_refused_claim']
+/** Checks of a verified ID token: it is of another login, or the provider's rules refuse its claims. A login would fail, too. */
+const RULES: readonly string[] = [
+  'id_token_nonce',
+  'id_token_required_claim',
+  'id_token_refused_claim',
+]
 
 const isNoLongerAccepted = (error: unknown): boolean =>
   error instanceof Denied &&

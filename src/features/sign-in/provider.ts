@@ -33,6 +33,8 @@ export interface ProviderTokens {
   /** Identifies the user at a sign-out at the provider. Empty: the provider has no ID tokens. */
   readonly idToken: string
   readonly refreshToken?: string | undefined
+  /** That of the login. Undefined: an earlier version stored the tokens, or the provider has no ID tokens. */
+  readonly nonce?: string | undefined
 }
 
 /** What the provider answers to a refresh. */
@@ -265,7 +267,7 @@ export function createProvider({
       })
       const login: Login = {
         principal,
-        tokens: { idToken, refreshToken },
+        tokens: { idToken, refreshToken, nonce },
         refreshAtSeconds: refreshToken === undefined ? undefined : refreshTimeOf(tokens),
         providerSubject: textIn(payload, 'sub') ?? '',
         // A logout token names `sid`, whatever claim the issuer is configured with.
@@ -280,7 +282,7 @@ export function createProvider({
       return login
     },
 
-    async refresh({ idToken, refreshToken = '' }) {
+    async refresh({ idToken, refreshToken = '', nonce }) {
       const as = await metadata.last()
       let tokens: TokenResponse
       try {
@@ -303,6 +305,7 @@ export function createProvider({
         tokens: {
           idToken: fresh ?? idToken,
           refreshToken: tokens.refreshToken ?? refreshToken,
+          nonce,
         },
         refreshAtSeconds: refreshTimeOf(tokens),
         principal: async () =>
@@ -310,6 +313,8 @@ export function createProvider({
             ? undefined
             : (
                 await idTokens(fresh, {
+                  nonce,
+                  isRefreshed: true,
                   findMore: (subject) =>
                     userInfo({
                       endpoint: endpointIn(as),

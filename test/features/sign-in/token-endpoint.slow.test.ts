@@ -63,7 +63,13 @@ describe.each(RUNTIMES)('the token endpoint of a provider, on %s', (runtime) => 
 
   const invalid = (error: string, status = 400) => ({ status, body: JSON.stringify({ error }) })
 
-  test.each<[string, Partial<SigningProvider['answer']>, number]>([
+  type Answer = Partial<SigningProvider['answer']>
+  const withNonce = (nonce: string): Answer => ({ idToken: { groups: ['staff'], nonce } })
+
+  test.each<[string, Answer | ((nonce: string) => Answer), number]>([
+    ['the new ID token has another nonce than the login', withNonce('other'), 401],
+    ['the new ID token has the nonce of the login', withNonce, 200],
+    ['the new ID token has an empty nonce', withNonce(''), 200],
     ['the user must interact', { response: invalid('interaction_required') }, 401],
     ['the user must sign in', { response: invalid('login_required') }, 401],
     ['the grant is refused with status 200', { response: invalid('invalid_grant', 200) }, 401],
@@ -75,7 +81,8 @@ describe.each(RUNTIMES)('the token endpoint of a provider, on %s', (runtime) => 
   ])('decides about a session at its refresh: %s', async (_, answer, expected) => {
     provider.answer.token = { refresh_token: 'r', expires_in: 1 }
     await login()
-    Object.assign(provider.answer, answer)
+    const nonce = provider.requests.at(-1)?.get('nonce') ?? ''
+    Object.assign(provider.answer, typeof answer === 'function' ? answer(nonce) : answer)
     const cookie = `${SESSION_COOKIE}=${browser.jarOf(gateway.url).get(SESSION_COOKIE)}`
     const status = async () =>
       (await browser.send(`${gateway.url}/orders`, { headers: { cookie } })).status
