@@ -101,7 +101,7 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       reply: () => extended(describedKeyView(), { apiKey }),
       async handle({ body: { plan, ...body }, operator, scope, changed }) {
         plans.refuseChange(plan, scope)
-        refuseUnknownRoles(body.roles ?? [], context)
+        refuseUnknownRoles(operator, body.roles ?? [], context)
         refuseBeyond(operator, { roles: body.roles ?? [], scopes: body.scopes ?? [] }, context)
         const tenant = selectTenant(scope, body.tenant)
         await refuseForeignClientIds(scope, [body.subject], clients)

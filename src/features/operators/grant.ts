@@ -35,15 +35,20 @@ export function refuseBeyond(
   }
 }
 
-/** Throws `Denied` (`invalid_input`) for a role that the policy does not have: it grants nothing. */
+/**
+ * Throws `Denied` (`invalid_input`) for a role that the policy does not have: it grants nothing. An
+ * operator with a tenant learns no other role of the policy, as in the console.
+ */
 export function refuseUnknownRoles(
+  operator: Principal,
   named: readonly string[],
   { roles }: Pick<AdminContext, 'roles'>,
 ): void {
   for (const [index, role] of named.entries()) {
     if (roles.includes(role)) continue
     const advice = didYouMean(role, roles) ?? `the roles are ${roles.join(', ')}`
-    throw inputRefused('body', `/roles/${index}`, `must be a role of the policy; ${advice}`)
+    const suffix = operator.tenant === undefined ? `; ${advice}` : ''
+    throw inputRefused('body', `/roles/${index}`, `must be a role of the policy${suffix}`)
   }
 }
 

@@ -64,6 +64,20 @@ test('a credential created by an operator with a tenant has the same restriction
   await gateway.expectRefused('POST', '/revocations', { kind: 'tenant', value: 'globex' }, token)
 })
 
+test('a refused role names the roles of the policy only to an operator without a tenant [S64]', async () => {
+  const messageTo = async (as: string, role: string) => {
+    const reply = await gateway.admin('POST', '/api-keys', { ...key, roles: [role] }, { as })
+    expect(reply.status).toBe(422)
+    return reply.body.errors?.[0]?.message
+  }
+  const platform = await operatorOf(undefined)
+  const acme = await operatorOf('acme')
+  expect(await messageTo(platform, 'operater')).toContain('did you mean "operator"?')
+  expect(await messageTo(platform, 'xyz')).toMatch(/; the roles are .*operator/)
+  for (const role of ['operater', 'xyz'])
+    expect(await messageTo(acme, role)).toBe('must be a role of the policy')
+})
+
 describe.each(['globex', undefined])('a credential of tenant %s [S64]', (tenant) => {
   test('cannot be rotated or revoked by an operator of another tenant', async () => {
     const acme = await operatorOf('acme')
