@@ -21,7 +21,8 @@ export async function accessTokenFor(url: string): Promise<string> {
     if (now !== undefined && isFresh(now)) return now.accessToken
     if (now?.refreshToken === undefined) throw new Failure(REFUSED, 'login_expired', EXPIRED)
     const renewed = await renew(now, now.refreshToken)
-    saveLogin(url, renewed)
+    // Not over those of another command: this process may have been suspended, and its lock removed.
+    if (loginFor(url)?.refreshToken === now.refreshToken) saveLogin(url, renewed)
     return renewed.accessToken
   })
 }

@@ -2,7 +2,16 @@
  * The logins of the person at this machine, by gateway: `logins.json` in the user's folder of configurations, with mode
  * 0600. No other file of the command line has tokens.
  */
-import { mkdirSync, readFileSync, rmdirSync, rmSync, statSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -30,8 +39,8 @@ type Logins = Readonly<Record<string, Login>>
 
 const OTHERS = 0o077
 const FOLDER_MODE = 0o700
-const LOCK_MS = 15_000
-const POLL_MS = 50
+/** `waitMs`: longer than the two calls of a logout, of which each may take 15 s. */
+const LOCK_TIMES = { pollMs: 50, beatMs: 1_000, quietMs: 5_000, waitMs: 40_000 }
 
 /** Returns the folder: `portcullis` in `XDG_CONFIG_HOME`, or `~/.config`; on Windows in `APPDATA`. */
 function configFolder(env: NodeJS.ProcessEnv = process.env): string {
@@ -73,30 +82,48 @@ function read(env: NodeJS.ProcessEnv): Logins {
 }
 
 /** Runs `work` while no other command renews or ends a login: a refresh token may be used once. */
-export async function alone<Value>(work: () => Promise<Value>, env = process.env): Promise<Value> {
+export async function alone<Value>(
+  work: () => Promise<Value>,
+  env = process.env,
+  { pollMs, beatMs, quietMs, waitMs } = LOCK_TIMES,
+): Promise<Value> {
   const lock = join(configFolder(env), 'lock')
+  const own = join(lock, randomUUID())
   mkdirSync(configFolder(env), { recursive: true, mode: FOLDER_MODE })
-  for (let waited = 0; !tryLock(lock); waited += POLL_MS) {
-    if (waited > LOCK_MS)
+  let seenMs: number | undefined
+  for (let waited = 0, quiet = 0; !tryLock(lock, own); waited += pollMs, quiet += pollMs) {
+    if (waited > waitMs)
       throw new Failure(UNDECIDED, 'login_busy', `another command has held ${lock} for too long`)
-    const age = Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now())
-    // Left by a command that was killed.
-    if (age > LOCK_MS) rmSync(lock, { recursive: true, force: true })
-    await wait(POLL_MS)
+    const changedMs = statSync(lock, { throwIfNoEntry: false })?.mtimeMs
+    if (changedMs !== seenMs) quiet = 0
+    seenMs = changedMs
+    // Left by a command that was killed: others set its time again and again, however long they take.
+    if (quiet >= quietMs) rmSync(lock, { recursive: true, force: true })
+    await wait(pollMs)
   }
+  const beat = setInterval(() => {
+    try {
+      if (existsSync(own)) utimesSync(lock, new Date(), new Date())
+    } catch {
+      // Another command has removed the lock.
+    }
+  }, beatMs)
   try {
     return await work()
   } finally {
-    rmdirSync(lock)
+    clearInterval(beat)
+    // A process that was suspended may have lost the lock to another one.
+    if (existsSync(own)) rmSync(lock, { recursive: true, force: true })
   }
 }
 
-function tryLock(lock: string): boolean {
+function tryLock(lock: string, own: string): boolean {
   try {
     mkdirSync(lock)
-    return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
     throw error
   }
+  writeFileSync(own, '')
+  return true
 }
