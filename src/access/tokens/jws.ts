@@ -96,12 +96,13 @@ export function readPayload(token: string): Readonly<Record<string, unknown>> {
   return objectIn(payload, 'payload_encoding', 'payload_json')
 }
 
+/** Each creation leaves JavaScript. */
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
 function objectIn(segment: string, encoding: TokenCheck, json: TokenCheck) {
   let text: string
   try {
-    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(
-      base64url.decode(segment),
-    )
+    text = UTF8.decode(base64url.decode(segment))
   } catch (cause) {
     throw rejected(encoding, { cause })
   }

@@ -18,7 +18,7 @@ import {
 } from './jws.ts'
 import type { VerificationKey } from './key-ring.ts'
 import { createInlineKeySet, type KeySet } from './key-set.ts'
-import { ofSigner, rejectedFor } from './rejection.ts'
+import { ofSigner, rejected, rejectedFor } from './rejection.ts'
 import { createRemoteKeySet, type RemoteKeySetOptions } from './remote-key-set.ts'
 
 export interface TokenVerifierOptions {
@@ -89,6 +89,7 @@ export function createTokenVerifier({
   }
   const names = issuers.map(({ issuer }) => issuer).filter((issuer) => trusted.has(issuer))
   const cache = maxCachedBytes === 0 ? undefined : createTokenCache(maxCachedBytes, tally)
+  const forged = createForgeries()
 
   function recall(token: string): Principal | undefined {
     const cached = cache?.get(token, now())
@@ -100,6 +101,7 @@ export function createTokenVerifier({
     const cached = recall(token)
     if (cached !== undefined) return cached
     tally.misses += 1
+    if (forged.has(token)) throw rejected('signature')
     const opaque = isCompactJws(token) ? undefined : calls?.opaqueIssuerOf(token)
     const call = opaque === undefined ? verifyJwt : calls?.callTo(opaque, 'opaque')
     const verified = await (call ?? verifyJwt)(token, waitUntil)
@@ -120,7 +122,12 @@ export function createTokenVerifier({
     rules.checkAlgorithm(header)
 
     const key = await keySet.find(header, waitUntil)
-    await verifySignature(token, key)
+    try {
+      await verifySignature(token, key)
+    } catch (error) {
+      if (error instanceof Denied) forged.add(token, { key, keySet })
+      throw error
+    }
     // All other checks come after the signature, because they decide whether a refusal is a guess.
     const principal = await ofSigner(rules.signerOf(payload), () => {
       rules.checkType(header)
@@ -237,8 +244,8 @@ export interface Verified {
  * An entry lives until the token expires, at most 5 minutes, and only while its key set, if it has
  * one, still contains its key. New entries displace those that were not used for a minute.
  *
- * Refused tokens are NOT cached. A sender can vary bad tokens at no cost and would fill the cache.
- * And a signature that is bad today may be valid once a key is published.
+ * Refused tokens are NOT cached here. A sender can vary bad tokens at no cost and would fill the cache: see
+ * {@link createForgeries}.
  */
 export function createTokenCache(
   maxBytes: number = DEFAULT_CACHED_TOKEN_BYTES,
@@ -273,6 +280,28 @@ export function createTokenCache(
   }
 }
 
+/** Characters of all texts together: some 300 tokens. */
+const MAX_FORGED_CHARACTERS = 262_144
+
+/**
+ * Creates a small set of tokens whose signature is bad, so that a client which repeats one costs no further
+ * verification. Only the same text for the same key is refused: this verdict cannot change. While the key is not
+ * surely in its key set, the token is verified again.
+ */
+function createForgeries() {
+  const entries = createLruMap<string, Required<Pick<Verified, 'key' | 'keySet'>>>({
+    maxSize: MAX_FORGED_CHARACTERS,
+    sizeCalculation: (_, token) => token.length,
+  })
+  return {
+    has(token: string): boolean {
+      const by = entries.get(token)
+      return by !== undefined && hasCurrentKey(by)
+    },
+    add: entries.set,
+  }
+}
+
 /** What every JWT begins with: `{"` in base64url. */
 const JWT_BEGIN = 'eyJ'
 /** The number of characters of the end of a signature: 258 bits. */
@@ -285,5 +314,5 @@ const NAME_CHARACTERS = 43
 const nameOf = (token: string): string =>
   token.startsWith(JWT_BEGIN) ? token.slice(-NAME_CHARACTERS) : token
 
-const hasCurrentKey = ({ key, keySet }: Verified): boolean =>
+const hasCurrentKey = ({ key, keySet }: Pick<Verified, 'key' | 'keySet'>): boolean =>
   key === undefined || keySet?.isCurrent(key) === true

@@ -297,3 +297,60 @@ describe('the cache of verified tokens', () => {
     expect(await verifier.verify(token)).not.toBe(await verifier.verify(token))
   })
 })
+
+describe('the cache of forged tokens', () => {
+  /** Has the name of the signer's key, and another key. */
+  const forging = createSigner('ES256', 'a')
+  const refused = 'token_rejected:signature'
+
+  it('refuses the same text again without crypto and without JSON, and no other one', async () => {
+    const { verifier } = clocked()
+    const forger = await forging
+    const token = await forger.token()
+    expect(await outcome(() => verifier.verify(token))).toBe(refused)
+    const again = async () =>
+      expect(await outcome(() => verifier.verify(`${token.slice(0, 9)}${token.slice(9)}`))).toBe(
+        refused,
+      )
+    expect(await cryptoCalls(again)).toBe(0)
+    expect(verifier.recall(token)).toBeUndefined()
+    expect(await outcome(() => verifier.verify(`${token}.`))).toBe('token_rejected:segments')
+    const other = await forger.token({ jti: 'token-2' })
+    expect(
+      await cryptoCalls(async () =>
+        expect(await outcome(() => verifier.verify(other))).toBe(refused),
+      ),
+    ).toBeGreaterThan(0)
+    expect(await outcome(async () => verifier.verify(await signer.token()))).toBe('ok')
+  })
+
+  it('accepts a token as soon as its key is published under the same name', async () => {
+    const provider = await startProvider(publishing([signer.publicJwk]))
+    const { clock, verifier } = clocked([issuerOf([], { jwks: undefined, jwksUri: provider.url })])
+    const forger = await forging
+    const token = await forger.token({ exp: NOW_SECONDS + 3_600 })
+    for (let count = 0; count < 2; count += 1)
+      expect(await outcome(() => verifier.verify(token))).toBe(refused)
+    provider.behavior = publishing([forger.publicJwk])
+    clock.nowMs = NOW_MS + 299_000
+    const background: Promise<unknown>[] = []
+    const renewing = await signer.token({ exp: NOW_SECONDS + 3_600 })
+    await outcome(() => verifier.verify(renewing, (promise) => background.push(promise)))
+    await Promise.all(background)
+    expect(await outcome(() => verifier.verify(token))).toBe('ok')
+    await provider.close()
+  })
+
+  it('keeps the last 256 KiB of texts [R19]', async () => {
+    const { verifier } = clocked()
+    const forger = await forging
+    const long = { sub: 's'.repeat(250), roles: ['r'.repeat(8_000)] }
+    const tokens: string[] = []
+    for (let n = 0; n < 30; n += 1) tokens.push(await forger.token({ ...long, jti: `${n}` }))
+    for (const token of tokens) await outcome(() => verifier.verify(token))
+    const isKept = async (token = '') =>
+      (await cryptoCalls(() => outcome(() => verifier.verify(token)))) === 0
+    expect(await isKept(tokens.at(-1))).toBe(true)
+    expect(await isKept(tokens[0])).toBe(false)
+  })
+})
