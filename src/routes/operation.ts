@@ -8,6 +8,12 @@ export type SecurityScheme = { readonly description: string } & (
   | { readonly type: 'apiKey'; readonly in: 'header' | 'cookie'; readonly name: string }
 )
 
+/** A JSON Schema (draft 2020-12). */
+export type JsonSchema = Readonly<Record<string, unknown>>
+
+/** Describes the input of a schema, before defaults and transformations, or its output. */
+export type ToJsonSchema = (schema: $ZodType, use: 'input' | 'output') => JsonSchema
+
 /** A response that is not a problem. */
 export interface OperationResponse {
   readonly description: string
@@ -43,6 +49,8 @@ export interface Operation {
   readonly security?: 'operator' | 'client' | 'session' | 'caller'
   /** Whether its problems have the form of RFC 6749. Default: true if the call needs the credentials of a client. */
   readonly hasOAuthErrors?: boolean
+  /** Describes its schemas. Default: only the kinds of schemas that the gateway's own calls have. */
+  readonly toJsonSchema?: ToJsonSchema | undefined
   /** Describes the credentials, if they are those of a feature: the scheme by its name. */
   readonly scheme?: Readonly<Record<string, SecurityScheme>>
 }

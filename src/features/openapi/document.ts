@@ -1,6 +1,12 @@
 /** Builds the OpenAPI document (version 3.1) from the schemas that check requests. */
 import * as z from 'zod/mini'
-import type { Operation, OperationResponse, SecurityScheme } from '../../routes/operation.ts'
+import type {
+  JsonSchema,
+  Operation,
+  OperationResponse,
+  SecurityScheme,
+  ToJsonSchema,
+} from '../../routes/operation.ts'
 import { describe } from '../../validators/checks.ts'
 import { integer } from '../../validators/schema-parts.ts'
 import {
@@ -8,9 +14,7 @@ import {
   isAuthorization,
   type TokenSource,
 } from '../../validators/token-source.ts'
-
-/** A JSON Schema (draft 2020-12). */
-export type JsonSchema = Readonly<Record<string, unknown>>
+import { toJsonSchema } from './json-schema.ts'
 
 export interface DocumentedResponse {
   readonly description: string
@@ -154,8 +158,8 @@ export function openApiDocument(
     paths,
     components: {
       schemas: {
-        Problem: schemaOf(problemSchema(), 'output'),
-        ...(hasClients && { OAuthError: schemaOf(oauthErrorSchema(), 'output') }),
+        Problem: toJsonSchema(problemSchema(), 'output'),
+        ...(hasClients && { OAuthError: toJsonSchema(oauthErrorSchema(), 'output') }),
       },
       responses: Object.fromEntries([
         ...problemResponses('Problem', 'application/problem+json', operations, problems),
@@ -168,7 +172,11 @@ export function openApiDocument(
 
 function documented(operation: Operation, operators: readonly string[]) {
   const { params, query, body, security } = operation
-  const parameters = [...describeParameters(params, 'path'), ...describeParameters(query, 'query')]
+  const toSchema = operation.toJsonSchema ?? toJsonSchema
+  const parameters = [
+    ...describeParameters(params && toSchema(params, 'input'), 'path'),
+    ...describeParameters(query && toSchema(query, 'input'), 'query'),
+  ]
   const kind = problemKindOf(operation)
   // One of them suffices. Without any, the call needs no credentials.
   const schemes = security === 'operator' ? operators : security === undefined ? [] : [security]
@@ -184,7 +192,7 @@ function documented(operation: Operation, operators: readonly string[]) {
         required: body.optional !== true,
         content: {
           [body.mediaType ?? JSON_TYPE]: {
-            schema: schemaOf(body.schema, 'input'),
+            schema: toSchema(body.schema, 'input'),
             example: body.example,
           },
         },
@@ -194,7 +202,7 @@ function documented(operation: Operation, operators: readonly string[]) {
       ...Object.fromEntries(
         Object.entries(operation.responses).map(([status, response]) => [
           status,
-          describeResponse(response),
+          describeResponse(response, toSchema),
         ]),
       ),
       ...Object.fromEntries(
@@ -207,13 +215,12 @@ function documented(operation: Operation, operators: readonly string[]) {
   }
 }
 
-function describeResponse({
-  description,
-  schema,
-  mediaType = JSON_TYPE,
-}: OperationResponse): DocumentedResponse {
+function describeResponse(
+  { description, schema, mediaType = JSON_TYPE }: OperationResponse,
+  toSchema: ToJsonSchema,
+): DocumentedResponse {
   if (schema === undefined) return { description }
-  return { description, content: { [mediaType]: { schema: schemaOf(schema(), 'output') } } }
+  return { description, content: { [mediaType]: { schema: toSchema(schema(), 'output') } } }
 }
 
 /** The component that describes the body of an operation's refusals. */
@@ -256,9 +263,8 @@ function* problemResponses(
   }
 }
 
-function* describeParameters(schema: z.core.$ZodObject | undefined, where: 'path' | 'query') {
-  if (schema === undefined) return
-  const { properties = {}, required = [] } = schemaOf(schema, 'input') as {
+function* describeParameters(schema: JsonSchema = {}, where: 'path' | 'query') {
+  const { properties = {}, required = [] } = schema as {
     properties?: Record<string, JsonSchema>
     required?: readonly string[]
   }
@@ -271,10 +277,4 @@ function* describeParameters(schema: z.core.$ZodObject | undefined, where: 'path
       schema: rest,
     }
   }
-}
-
-/** Returns the JSON Schema of the input (before defaults and transformations) or of the output. */
-function schemaOf(schema: z.core.$ZodType, io: 'input' | 'output'): JsonSchema {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
-  return rest
 }

@@ -1,5 +1,5 @@
 /** A JSON Schema in words, for the page of the documentation. */
-import type { JsonSchema } from './document.ts'
+import type { JsonSchema } from '../../routes/operation.ts'
 import { definitions, escaped, prose } from './markup.ts'
 
 /** The parts of a JSON Schema that are shown. */

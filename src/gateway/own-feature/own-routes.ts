@@ -1,11 +1,12 @@
 /** The routes and operators' calls of a feature, in the form of those of the gateway. */
 import type { Context, MiddlewareHandler } from 'hono'
+import * as z from 'zod/mini'
 import { limitsNamed } from '../../policy/limits.ts'
 import type { Policy, PolicyLimit, PolicyRoute } from '../../policy/policy.ts'
 import { completeRoute } from '../../policy/route.ts'
 import { type AdminCall, adminGroup, type CallGroup, refuseBody } from '../../routes/admin/call.ts'
 import { confinedTo, refuseTenant } from '../../routes/admin/tenant.ts'
-import type { Operation, SecurityScheme } from '../../routes/operation.ts'
+import type { Operation, SecurityScheme, ToJsonSchema } from '../../routes/operation.ts'
 import { ruleOf } from '../../validators/rule.ts'
 import type { Declared, FeatureCallRequest, FeatureRoute } from './declaration.ts'
 import { kebab } from './names.ts'
@@ -22,6 +23,12 @@ const caller: SecurityScheme = {
   type: 'http',
   scheme: 'bearer',
   description: "A caller's access token.",
+}
+
+/** Features have schemas of every kind. */
+const toJsonSchema: ToJsonSchema = (schema, use) => {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: use, unrepresentable: 'any' })
+  return rest
 }
 
 type Problems = Declared['problems']
@@ -124,6 +131,7 @@ function operationOf(name: string, id: string, route: FeatureRoute, problems: Pr
       ...(body === undefined ? [] : [415]),
       ...((params ?? query ?? body) ? [422] : []),
     ],
+    toJsonSchema,
     ...(permission !== undefined && { security: 'caller' as const, scheme: { caller } }),
   }
 }
@@ -154,6 +162,7 @@ export const ownCalls =
           ...declared,
           id,
           problems: statusesOf(declared.problems, problems),
+          toJsonSchema,
           async handle({ params, query, body, operator, scope, changed }) {
             if (declared.tenants !== true) refuseTenant(scope)
             try {

@@ -38,7 +38,7 @@ interface CallDefinition<
   Params extends z.core.$ZodObject | undefined,
   Query extends z.core.$ZodObject | undefined,
   Body extends z.core.$ZodType | undefined,
-> extends Pick<Operation, 'method' | 'id' | 'summary' | 'description'> {
+> extends Pick<Operation, 'method' | 'id' | 'summary' | 'description' | 'toJsonSchema'> {
   /** Below `/-/admin`. */
   readonly path: string
   readonly permission: OperatorCall | FeaturePermission
@@ -197,6 +197,7 @@ export function adminGroup(
           ...((params ?? query ?? body) ? [422] : []),
         ],
         security: 'operator',
+        toJsonSchema: call.toJsonSchema,
       },
     }
   }

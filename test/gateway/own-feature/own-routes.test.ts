@@ -3,6 +3,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vi
 import * as z from 'zod/mini'
 import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
 import { defineFeature } from '../../../src/feature.ts'
+import { openapi } from '../../../src/features/openapi/index.ts'
+import { operators } from '../../../src/features/operators/index.ts'
 import { composeServices } from '../../../src/gateway/compose-services.ts'
 import { createGateway, type Gateway } from '../../../src/gateway/create-gateway.ts'
 import { WORKERS } from '../../../src/gateway/runtime.ts'
@@ -30,14 +32,23 @@ const events = () =>
     { headers: { 'Content-Type': 'text/event-stream' } },
   )
 const route = { permission: 'door:use', summary: 'X', response: 'X' }
+/** The calls of the gateway have no tuples. */
+const described = z.strictObject({ codes: z.optional(z.tuple([z.string(), z.number()])) })
 const door = defineFeature({
   name: 'door',
+  operatorCalls: {
+    lock: {
+      ...{ method: 'POST', path: '/door', permission: 'portcullis:door:lock' },
+      ...{ summary: 'X', response: 'X', body: described },
+    },
+  },
   routes: {
     open: { ...route, method: 'POST', path: '/-/door', body: z.strictObject({ code: z.string() }) },
-    close: { ...route, method: 'DELETE', path: '/-/door' },
+    close: { ...route, method: 'DELETE', path: '/-/door', reply: () => described },
     watch: { ...route, method: 'GET', path: '/-/door' },
   },
   create: () => ({
+    operatorCalls: { lock: () => undefined },
     routes: {
       open(c) {
         handled.push('open')
@@ -58,7 +69,7 @@ const door = defineFeature({
 const policy = definePolicy({
   roles: { porter: ['door:use'] },
   limits: {},
-  features: [door],
+  features: [door, openapi(), operators()],
   routes: ['/orders', '/stage/admitted', '/stage/response'].map((path) => ({
     method: 'GET' as const,
     path,
@@ -165,4 +176,10 @@ test.each([
     ['allow', 'ok'],
     ['deny', 'stream_ended:token_revoked:subject'],
   ])
+})
+
+test('schemas of every kind are described', async () => {
+  const document = await (await app.request('/-/openapi.json')).text()
+  const tuple = '"prefixItems":[{"type":"string"},{"type":"number"}]'
+  expect(document.split(tuple)).toHaveLength(3)
 })
