@@ -286,7 +286,7 @@ describe('a failure in the middle', DEPLOYING, () => {
     await api?.close()
   })
 
-  /** In the order of the steps. */
+  /** In the order of the steps. In each run, one that follows steps which were done. */
   const failures = [
     ['the first queue', /^POST \/queues /],
     ['the database', /^POST \/d1\/database /],
@@ -298,7 +298,7 @@ describe('a failure in the middle', DEPLOYING, () => {
     ['the gateway', /^PUT \/workers\/scripts\/shop /],
   ] satisfies readonly [string, RegExp][]
 
-  test.each(usualOrLong(failures.slice(-1), failures))(
+  test.each(usualOrLong(failures.slice(1, 2), failures))(
     'at %s is reported with what was done before, and leaves no file with secrets',
     async (_, call) => {
       api.forget()
@@ -319,6 +319,23 @@ describe('a failure in the middle', DEPLOYING, () => {
       expect(await project.leftovers()).toEqual([])
     },
   )
+
+  test('at the only step, which sends the secrets, leaves no file and no output with them', async () => {
+    const other = await startCloudflareApi()
+    const shop = await createProject(other, gateway.url, GATEWAY_ONLY)
+    other.failOnce(/^PUT \/workers\/scripts\/shop /)
+    const env = { ORIGIN_URL: 'https://origin.example.com' }
+    const { code, stdout, stderr } = await shop.deploy(['--yes', '--json'], env)
+    const carriers = other.calls().filter(({ body }) => body.includes(REDIS_TOKEN))
+    const leftovers = await shop.leftovers()
+    await shop.close()
+    await other.close()
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(carriers.map(({ path }) => path)).toEqual(['/workers/scripts/shop'])
+    expect(stderr).toContain('wrangler_failed')
+    expect(stderr).not.toContain(REDIS_TOKEN)
+    expect(leftovers).toEqual([])
+  })
 
   testInLong(
     'is resumed: after all of them, the next run completes, and nothing exists twice',
