@@ -94,6 +94,7 @@ const LONG = [
   'test/features/sign-in/pages.slow.test.ts',
   'test/features/signals/gateways.slow.test.ts',
   'test/features/signatures/multipart.test.ts',
+  'test/gateway/explanation/effects.slow.test.ts',
   'test/guard/frameworks.slow.test.ts',
   'test/inspection/json-rpc.test.ts',
   'test/ops/nginx.slow.test.ts',

@@ -26,11 +26,12 @@ import { nodeRuntime } from '../../../src/runtimes/node/runtime.ts'
 import { createProver, type Prover } from '../../../src/testing/prover.ts'
 import { startHttpServer, type TestServer } from '../../harness/http-server.ts'
 import { createKey, ISSUER, mint, type TestKey } from '../../harness/issuer.ts'
+import { usualOrLong } from '../../harness/long.ts'
 import { redisVars, startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { overResp } from '../../harness/redis-protocols.ts'
 import { CALLERS, type RandomCall, type RandomCaller, randomCases } from './effects-policies.ts'
 
-const POLICIES = Number(process.env.EFFECT_POLICIES ?? 6)
+const POLICIES = Number(process.env.EFFECT_POLICIES ?? usualOrLong(3, 6))
 const PUBLIC_URL = 'https://gateway.test'
 const ADDRESS = '203.0.113.9'
 
