@@ -1,5 +1,5 @@
 /**
- * `node bench/guarded-app/run.ts [rounds]`: what a guarded Hono app installs, bundles and loads, beside one with verification and
+ * `node dev/guarded-app/run.ts [rounds]`: what a guarded Hono app installs, bundles and loads, beside one with verification and
  * limits by hand. Packs the package, and installs it with npm in a folder of its own. Prints a table.
  */
 import { execFileSync } from 'node:child_process'
@@ -17,9 +17,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { type BuildOptions, build } from 'esbuild'
-import { packPackage } from '../../dev/package/pack.ts'
-import { ROOT } from '../../dev/root.ts'
-import { median } from '../measure/statistics.ts'
+import { packPackage } from '../package/pack.ts'
+import { ROOT } from '../root.ts'
 
 const DEFAULT_ROUNDS = 10
 const BYTES_PER_KIB = 1_024
@@ -55,7 +54,7 @@ async function compare(rounds: number): Promise<void> {
   const ours = { entry: 'examples/hono/app.ts', packages: [tarball, 'hono', 'zod'] }
   const sides: readonly Side[] = [
     { name: 'portcullis/hono', ...ours },
-    { name: 'by hand', entry: 'bench/guarded-app/by-hand.ts', packages: BY_HAND },
+    { name: 'by hand', entry: 'dev/guarded-app/by-hand.ts', packages: BY_HAND },
   ]
   const costs: Costs[] = []
   for (const [index, side] of sides.entries()) costs.push(await install(side, `side-${index}`))
@@ -139,6 +138,9 @@ function bytesIn(path: string): number {
   const files = entries.filter((entry) => entry.isFile())
   return files.reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0)
 }
+
+const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
 
 /** Returns the milliseconds that a new process of this Node needs to import a module. */
 function timeImport(file: string): number {
