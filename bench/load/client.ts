@@ -57,9 +57,15 @@ export function createClient(options: ClientOptions = {}): Client {
     const { url, method, headers, body } = sent
     const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }
     return new Promise((resolve) => {
+      // A repeat has a connection of its own: others that were kept may be closed as well.
       const outgoing = request(
         url,
-        { agent, method, headers: { ...headers, ...length }, timeout },
+        {
+          agent: mayRepeat === repeats && agent,
+          method,
+          headers: { ...headers, ...length },
+          timeout,
+        },
         (incoming) => readAnswer(incoming, resolve),
       )
       outgoing.on('timeout', () => outgoing.destroy(new Error('timed out')))
