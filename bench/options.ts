@@ -11,7 +11,7 @@ export interface Detail {
   readonly warmUpSeconds?: number
   readonly rounds?: number
   readonly connections?: number
-  /** The tables of `growth`, not validated yet. Undefined: all. */
+  /** The tables of `growth` or loops of `bursts`, not validated yet. Undefined: all. */
   readonly tables?: readonly string[]
   /** The largest size in a table of `growth`. */
   readonly most?: number
@@ -49,7 +49,7 @@ For the measurements:
   --warm-up <n>        seconds of load that is not measured before, 0.2 to 60
   --rounds <n>         measurements of each contestant, in turn, 1 to 20
   --connections <n>    1 to 200
-  --tables <ids>       tables of the scenario \`growth\`, separated by commas (default: all)
+  --tables <ids>       tables of \`growth\`, numbers of loops of \`bursts\`, with commas (default: all)
   --most <n>           the largest size in these tables, 1 to 9,999,999 (default: of each table)
 
 For profiles:

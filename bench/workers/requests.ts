@@ -12,6 +12,7 @@ import { platformCalls } from './platform-calls.ts'
 import { leased, roomy } from './policy.ts'
 import { bySegment, type Handler, passthrough } from './routing.ts'
 import { VARIANTS, type Variant } from './variants.ts'
+import { WATCHED_PATH, watchDeadlines } from './watched.ts'
 
 interface RequestsEnv extends GatewayEnv {
   readonly ORIGIN_URL: string
@@ -28,6 +29,14 @@ const makers: Readonly<Record<Variant, (env: RequestsEnv) => Handler<RequestsEnv
   leased: (env) => gateway('leased', env, {}, leased),
   far: (env) => gateway('far', farOf(env)),
   'leased-far': (env) => gateway('leased-far', farOf(env), {}, leased),
+  watched,
+}
+
+function watched(env: RequestsEnv): Handler<RequestsEnv> {
+  const take = watchDeadlines()
+  const own = gateway('watched', env)
+  return (request, ...rest) =>
+    request.url.endsWith(WATCHED_PATH) ? Response.json(take()) : own(request, ...rest)
 }
 
 /** Admits every request without a call, so that the rest of the pipeline is measured. */

@@ -3,7 +3,7 @@
 /**
  * `passthrough` only proxies. `platform` also makes the pipeline's calls to the platform, and
  * `platform-redis` a call to Redis too. `gateway` is the whole pipeline. `unasked` is the whole pipeline with an admission without calls. `leased`
- * has a policy with leases. `far` and `leased-far` use a Redis of the scenario.
+ * has a policy with leases. `far` and `leased-far` use a Redis of the scenario. `watched` is the whole pipeline, and reports the deadlines of its calls.
  */
 export const VARIANTS = [
   'passthrough',
@@ -14,6 +14,7 @@ export const VARIANTS = [
   'leased',
   'far',
   'leased-far',
+  'watched',
 ] as const
 export type Variant = (typeof VARIANTS)[number]
 
