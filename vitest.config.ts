@@ -142,6 +142,12 @@ const ONLY_LONG = [
   'test/features/mcp/conformance.slow.test.ts',
 ]
 
+/**
+ * Tests of tools, which start programs and wait for them. `npm run test:all` runs them one after the other, with the
+ * modes `early` and `late`: see `dev/test-all.ts`.
+ */
+const LATE = ['test/create/**/*.test.ts', 'test/docs/**/*.test.ts', 'test/package/**/*.test.ts']
+
 /** Black-box tests that continuous integration runs on a cluster. `npm run test:long` runs all of them there. */
 const ON_CLUSTER = ['admission', 'admission-references']
 /** They send malformed replies of REST, or let one gateway of a stack lose its Redis: see CONTRIBUTING.md. */
@@ -157,6 +163,11 @@ class SlowFirst extends BaseSequencer {
       matchesGlob(relative(import.meta.dirname, moduleId), SLOW)
     return [...sorted.filter(isSlow), ...sorted.filter((file) => !isSlow(file))]
   }
+}
+
+function filesOfParts(mode: string): string[] {
+  if (mode === 'long') return [...LONG, ...ONLY_LONG]
+  return mode === 'late' ? LATE : ['test/**/*.test.ts']
 }
 
 export default defineConfig(({ mode }) => {
@@ -178,7 +189,7 @@ export default defineConfig(({ mode }) => {
             env,
             name: 'parts',
             setupFiles: ['test/harness/process-state.ts'],
-            include: isLong ? [...LONG, ...ONLY_LONG] : ['test/**/*.test.ts'],
+            include: filesOfParts(mode),
             exclude: [
               'test/blackbox/**',
               'node_modules/**',
@@ -186,6 +197,7 @@ export default defineConfig(({ mode }) => {
               ...BENCH,
               ...(isLong ? [] : ONLY_LONG),
               ...(mode === 'quick' ? [SLOW] : []),
+              ...(mode === 'early' ? LATE : []),
             ],
           },
         },

@@ -1,8 +1,8 @@
 /**
  * `npm run test:all`: the tests of each run, in two processes of vitest side by side. Black-box tests of both runtimes, and
- * some on a cluster, each with a stack of its own, and then tests of `bench/` run one file after the other and
- * wait most of the time; in one process, they would begin when all others have ended. They take almost as long as
- * the other tests, so that the same number of files runs all the time. `--check` is for `npm run check`: other
+ * some on a cluster, each with a stack of its own, and then tests of `bench/`, the heap and tools run one file after
+ * the other and wait most of the time; in one process, they would begin when all others have ended. They take as long
+ * as the other tests, so that the same number of files runs all the time. `--check` is for `npm run check`: other
  * checks, types included, run beside them with a low priority, on a core that no test uses. Their output follows the other output.
  * Exits with 1 if a process fails.
  */
@@ -12,8 +12,15 @@ import { setPriority } from 'node:os'
 import { ROOT } from './start/settings.ts'
 
 const VITEST = 'node_modules/vitest/vitest.mjs'
-const PARTS = ['parts', 'heap']
-const ONE_BY_ONE = [['blackbox'], ['blackbox-node'], ['blackbox-cluster'], ['bench']]
+const PARTS = ['--project', 'parts', '--mode', 'early']
+const ONE_BY_ONE = [
+  ['--project', 'blackbox'],
+  ['--project', 'blackbox-node'],
+  ['--project', 'blackbox-cluster'],
+  ['--project', 'bench'],
+  ['--project', 'heap', '--maxWorkers', '1'],
+  ['--project', 'parts', '--mode', 'late', '--maxWorkers', '1'],
+]
 /** Commands. None replaces `dist` while tests use it, so the package is built before. */
 const CHECKS: readonly (readonly [string, ...string[]])[] = process.argv.includes('--check')
   ? [
@@ -62,10 +69,8 @@ async function run(
   return { failed: code !== 0, output }
 }
 
-const test = (projects: readonly string[], how?: How): Promise<Ended> => {
-  const names = projects.flatMap((name) => ['--project', name])
-  return run(process.execPath, [VITEST, 'run', ...names], how)
-}
+const test = (args: readonly string[], how?: How): Promise<Ended> =>
+  run(process.execPath, [VITEST, 'run', ...args], how)
 
 const check = ([program, ...args]: readonly [string, ...string[]]): Promise<Ended> =>
   run(program, args, { priority: LOW_PRIORITY })
@@ -83,7 +88,7 @@ async function inOrder<Item>(
 const [parts, checks, others] = await Promise.all([
   test(PARTS, { shows: true }),
   inOrder(CHECKS, check),
-  inOrder(ONE_BY_ONE, (projects) => test(projects)),
+  inOrder(ONE_BY_ONE, (args) => test(args)),
 ])
 for (const { output } of [...checks, ...others]) process.stdout.write(output)
 if ([parts, ...checks, ...others].some(({ failed }) => failed)) process.exitCode = 1

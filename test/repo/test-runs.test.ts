@@ -53,13 +53,11 @@ function filesOf(mode: string, projects: readonly string[]): ReadonlySet<string>
   )
 }
 
-/** The files of `npm run test:all`, which is what continuous integration runs. */
-const inEachRun = filesOf(
-  'test',
-  projectsOf('test')
-    .map(({ test: { name } }) => name)
-    .filter((name) => read('dev/test-all.ts').includes(`'${name}'`)),
-)
+/** The processes of `npm run test:all`, which is what continuous integration runs. */
+const processes = [
+  ...read('dev/test-all.ts').matchAll(/'--project', '([\w-]+)'(?:, '--mode', '(\w+)')?/g),
+].map(([, project = '', mode = 'test']) => ({ project, files: filesOf(mode, [project]) }))
+const inEachRun = new Set(processes.flatMap(({ files }) => [...files]))
 const inLongRun = filesOf(
   'long',
   runs().find(({ script }) => script === 'test:long')?.projects ?? [],
@@ -95,6 +93,15 @@ test('vitest starts each script: projects that run together have the same number
 test('each file of tests runs in continuous integration, or in npm run test:long', () => {
   expect(inEachRun.size).toBeGreaterThan(600)
   expect(testFiles.filter((path) => !inEachRun.has(path) && !inLongRun.has(path))).toEqual([])
+})
+
+test('npm run test:all runs each file of a project once', () => {
+  const projects = projectsOf('test').map(({ test: { name } }) => name)
+  expect([...new Set(processes.map(({ project }) => project))].sort()).toEqual(projects.sort())
+  for (const name of projects) {
+    const files = processes.filter(({ project }) => project === name).map((one) => [...one.files])
+    expect(files.flat().sort(), name).toEqual([...filesOf('test', [name])].sort())
+  }
 })
 
 test('npm run test:long runs each file that does more in it', () => {
