@@ -11,6 +11,7 @@ import { relationScript } from '../../../../src/access/relations/redis/script.ts
 import type { RedisConnection } from '../../../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../../../src/redis/keys.ts'
 import { CHECK_SCRIPT } from '../../../../src/redis/scripts.generated.ts'
+import { usualOrLong } from '../../../harness/long.ts'
 import { ROOT } from '../../../harness/process.ts'
 import { decide, TooLarge } from '../oracle.ts'
 import { GROUPS, type Graph, graphs, REVIVED, SEED } from './graphs.ts'
@@ -24,7 +25,7 @@ const WITH_NAMES = await readLuaFiles(join(ROOT, 'src')).embeddedOf(
 const QUERIES = 10
 const EXAMPLES: [Graph][] = [[REVIVED], [GROUPS]]
 /** 10,000 of them are 100,000 queries and take some minutes: `RELATION_GRAPHS=10000`. */
-const RUNS = { seed: SEED, numRuns: Number(process.env.RELATION_GRAPHS ?? 500) }
+const RUNS = { seed: SEED, numRuns: Number(process.env.RELATION_GRAPHS ?? usualOrLong(250, 500)) }
 const MAX_STEPS = 20_000
 const MUTANT_RUNS = 1_500
 /** A work limit that a small graph may exceed. */

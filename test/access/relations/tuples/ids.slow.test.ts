@@ -2,9 +2,10 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { escapeId } from '../../../../src/access/relations/tuple.ts'
 import { startGateway, type TestGateway } from '../../../features/operators/gateway.ts'
+import { usualOrLong } from '../../../harness/long.ts'
 
-/** Sets of random ids; 15 by default. */
-const RUNS = Number(process.env.TUPLE_RUNS ?? 15)
+/** Sets of random ids. */
+const RUNS = Number(process.env.TUPLE_RUNS ?? usualOrLong(5, 15))
 
 let gateway: TestGateway
 beforeAll(async () => {
