@@ -82,6 +82,7 @@ const LONG = [
   'test/cli/relations.slow.test.ts',
   'test/cli/serve-elsewhere.slow.test.ts',
   'test/cli/serve-reload.slow.test.ts',
+  'test/cli/serve-workers.slow.test.ts',
   'test/cli/serve.slow.test.ts',
   'test/cli/usage.slow.test.ts',
   'test/create/node.slow.test.ts',

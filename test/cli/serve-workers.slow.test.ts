@@ -3,19 +3,22 @@ import { request as send } from 'node:http'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { alive, descendantsOf } from '../dev/start/processes.ts'
 import { startHttpServer } from '../harness/http-server.ts'
+import { usualOrLong } from '../harness/long.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { makeNodeProject } from '../runtimes/node/project.ts'
-import { runCli, startCli } from './command-line.ts'
+import { type RunningCommand, runCli, startCli } from './command-line.ts'
 
 const LIMIT = 200
 const POLICY = `
 import { definePolicy } from 'portcullis'
+const some = { limit: ${LIMIT}, windowSeconds: 3600, by: 'address', onUnavailable: 'deny' } as const
 export default definePolicy({
   roles: {},
-  limits: { some: { limit: ${LIMIT}, windowSeconds: 3600, by: 'address', onUnavailable: 'deny' } },
+  limits: { some, other: some },
   routes: [
     { method: 'GET', path: '/open', anonymous: true },
     { method: 'GET', path: '/counted', anonymous: true, limits: ['some'] },
+    { method: 'GET', path: '/counted-too', anonymous: true, limits: ['other'] },
   ],
 })
 `
@@ -55,14 +58,9 @@ afterAll(async () => {
   await project?.close()
 })
 
-/** Starts two workers, and returns their ids and lines of the log. */
-async function served() {
+/** Starts two workers, and returns their ids. */
+async function start() {
   const command = startCli(['serve', '--workers', '2'], { cwd: project.folder, env })
-  onTestFinished(async () => {
-    command.kill('SIGTERM')
-    for (const end of release) end()
-    await command.ended
-  })
   const { stdout } = await command.printed(/ready on .+\n/)
   const { url, pid, ...line } = JSON.parse(stdout)
   expect(line).toEqual({
@@ -74,6 +72,19 @@ async function served() {
   const workers = descendantsOf(pid)
   expect(workers.length).toBe(2)
   return { command, url, pid, workers }
+}
+
+async function end(command: RunningCommand): Promise<void> {
+  command.kill('SIGTERM')
+  for (const close of release) close()
+  await command.ended
+}
+
+/** Starts two workers until the end of the test. */
+async function served() {
+  const started = await start()
+  onTestFinished(() => end(started.command))
+  return started
 }
 
 /** Returns the status of a request on a connection of its own, or the code of its error. */
@@ -90,8 +101,15 @@ const count = (outcomes: readonly unknown[], wanted: unknown) =>
   outcomes.filter((outcome) => outcome === wanted).length
 
 describe('two workers', () => {
+  /** One gateway for the tests that leave it serving. */
+  let shared: Awaited<ReturnType<typeof start>>
+  beforeAll(async () => {
+    shared = await start()
+  })
+  afterAll(() => end(shared.command))
+
   test('share one exact limit', async () => {
-    const { url } = await served()
+    const { url } = shared
     const requests = Array.from({ length: LIMIT + 50 }, () => statusOf(`${url}/counted`))
     const outcomes = await Promise.all(requests)
     expect([count(outcomes, 200), count(outcomes, 429)]).toEqual([LIMIT, 50])
@@ -99,11 +117,11 @@ describe('two workers', () => {
   })
 
   test('with one killed under load: no limit is exceeded, the other serves, and a new one starts', async () => {
-    const { command, url, pid, workers } = await served()
+    const { command, url, pid, workers } = shared
     const [victim = 0, other = 0] = workers
     const outcomes: (number | string)[] = []
     const client = async () => {
-      while (outcomes.length < LIMIT + 100) outcomes.push(await statusOf(`${url}/counted`))
+      while (outcomes.length < LIMIT + 100) outcomes.push(await statusOf(`${url}/counted-too`))
     }
     const load = Promise.all(Array.from({ length: 8 }, client))
     await expect.poll(() => count(outcomes, 200)).toBeGreaterThan(20)
@@ -124,20 +142,21 @@ describe('two workers', () => {
   })
 
   test('both serve: the end of one cuts its connections only', async () => {
-    const { url, workers } = await served()
+    const { url, pid } = shared
+    const [victim = 0] = descendantsOf(pid)
     const held: Promise<number | string>[] = []
     while (held.length < 60) {
       held.push(statusOf(`${url}/open?held`))
       await expect.poll(() => release.length, { interval: 1 }).toBe(held.length)
     }
-    process.kill(workers[0] ?? 0, 'SIGKILL')
+    process.kill(victim, 'SIGKILL')
     await Promise.any(held)
     for (const end of release) end()
     const outcomes = await Promise.all(held)
     expect(new Set(outcomes)).toEqual(new Set([200, 'ECONNRESET']))
   })
 
-  test.each(['SIGTERM', 'SIGINT'] as const)(
+  test.each(usualOrLong<readonly NodeJS.Signals[]>(['SIGTERM'], ['SIGTERM', 'SIGINT']))(
     'answer the requests that they have after %s, even if it reaches each process',
     async (signal) => {
       const { command, url, pid, workers } = await served()
