@@ -12,6 +12,9 @@ beforeAll(async () => {
 
 afterAll(() => operator?.close())
 
+/** An event is stored a second or two after its request, and each query costs a Worker and a database. */
+const STORED = { interval: 300 }
+
 const HEADING =
   /^TIME +DECISION +STATUS +METHOD +ROUTE +ACTOR SUBJECT +REASON +OBSERVED +REQUEST ID +CHANGE ACTION +CHANGE TARGET\n$/
 
@@ -40,7 +43,7 @@ describe('audit query', () => {
     await operator.run('revoke', 'subject', 'alice')
     const query = ['audit', 'query', '--since', '1h']
     const refused = () => operator.run(...query, '--decision', 'deny', '--route', '/orders')
-    await expect.poll(refused).toContain(requestId)
+    await expect.poll(refused, STORED).toContain(requestId)
     const { events } = await operator.runJson<{ events: Event[] }>(...query, '--reason', 'ok')
     expect(events.map(({ change }) => change?.action)).toContain('revocation.create')
     expect(await operator.run(...query, '--reason', 'ok')).toContain('revocation.create')
@@ -55,7 +58,7 @@ describe('audit query', () => {
     const list = () => operator.runJson<{ events: Event[] }>('audit', 'query', '--since', '1h')
     const isRevocation = ({ change }: Event) => change?.action === 'revocation.create'
     await expect
-      .poll(async () => (await list()).events.filter(isRevocation).length)
+      .poll(async () => (await list()).events.filter(isRevocation).length, STORED)
       .toBeGreaterThan(0)
     const { events } = await list()
     const revoked = events.find(isRevocation)
@@ -77,7 +80,7 @@ describe('audit query', () => {
     const query = ['audit', 'query', '--request-id', requestId]
     const found = () => operator.runJson<{ events: object[] }>(...query)
     await expect
-      .poll(async () => (await found()).events)
+      .poll(async () => (await found()).events, STORED)
       .toMatchObject([
         {
           reason: 'token_rejected:iss',
@@ -123,7 +126,7 @@ describe('audit query', () => {
 test('audit verify accepts the chain of a running gateway [S66]', async () => {
   await refusedRequest()
   const verified = () => operator.run('audit', 'verify')
-  await expect.poll(verified).toMatch(/^ok: \d+ events, rows 1 to \d+\n/)
+  await expect.poll(verified, STORED).toMatch(/^ok: \d+ events, rows 1 to \d+\n/)
 })
 
 test('AUDIT_ADDRESSES=truncated removes the end of the caller’s address from the trail [S66]', async () => {
@@ -132,7 +135,7 @@ test('AUDIT_ADDRESSES=truncated removes the end of the caller’s address from t
   })
   const requestId = answer.headers.get('X-Request-Id') ?? ''
   const trail = () => operator.run('audit', 'query', '--since', '1h', '--json')
-  await expect.poll(trail).toContain(requestId)
+  await expect.poll(trail, STORED).toContain(requestId)
   const { events } = JSON.parse(await trail()) as { events: (Event & { address: string })[] }
   expect(events.find((event) => event.requestId === requestId)?.address).toBe('203.0.113.0/24')
   expect(JSON.stringify(events)).not.toContain('203.0.113.99')
@@ -150,7 +153,7 @@ test('audit erase removes a subject from the trail of a running gateway [S66]', 
   expect(await operator.statusFor(minted.token)).toBe(200)
   const query = ['audit', 'query', '--subject', 'erin']
   const found = async () => (await operator.runJson<{ events: Event[] }>(...query)).events
-  await expect.poll(async () => (await found()).length).toBe(1)
+  await expect.poll(async () => (await found()).length, STORED).toBe(1)
   const issuer = operator.url
   const erased = await operator.runJson<{ state: string; rows: number }>(
     ...['audit', 'erase', '--subject', 'erin', '--issuer', issuer],
@@ -220,7 +223,7 @@ testInLong(
   async () => {
     const before = await refusedRequest()
     const refused = () => operator.run('audit', 'query', '--decision', 'deny')
-    await expect.poll(refused).toContain(before)
+    await expect.poll(refused, STORED).toContain(before)
     const tail = operator.start('audit', 'tail', '--decision', 'deny')
     const requestIds: string[] = []
     const printed = tail.printed(/ deny +401 +GET +\/orders /)
