@@ -395,7 +395,7 @@ describe('wrangler', () => {
   })
   afterAll(() => provider?.close())
 
-  test.each(usualOrLong(['app.ts'], ['app.ts', 'gateway.js']))('dry run of %s', (main) =>
+  testInLong.each(['app.ts', 'gateway.js'])('dry run of %s', (main) =>
     table.row(`wrangler deploy --dry-run, ${main}`, {
       install: installed(() => newest),
       async build() {
