@@ -67,7 +67,7 @@ const BINDING_URL = 'https://origin'
  *
  * `send` throws `Unavailable`: `timeout` if the headers do not arrive in time, `malformed` for a
  * status that does not exist in HTTP, and `unreachable` for any other failure. A `Denied` of the body is
- * thrown as it is. The response body streams without a timeout.
+ * thrown as it is, and any other failure of the body is a `Denied` (`malformed_request`). The response body streams without a timeout.
  *
  * Does NOT check the path: dot segments could leave the base path, so `canonicalPath()` must run
  * before. Throws {@link Misconfigured} for an invalid URL.
@@ -87,6 +87,11 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
       const { incoming, headers, body, timeoutMs, readsEarly } = request
       const target = targetBelow(request)
       const abort = new AbortController()
+      let clientFailed = false
+      const failClient = (error: unknown) => {
+        clientFailed = true
+        abort.abort(error)
+      }
       let watched: AbortSignal | undefined
       const leave = () => abort.abort(watched?.reason)
       const untilWatchedMs = Math.min(UNWATCHED_MS, timeoutMs)
@@ -103,7 +108,8 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
       const init = {
         method: incoming.method,
         headers: toObject(headers),
-        body: body instanceof ReadableStream && body !== incoming.body ? whole(body, abort) : body,
+        body:
+          body instanceof ReadableStream && body !== incoming.body ? whole(body, failClient) : body,
         redirect: 'manual',
         cache: 'no-store',
         encodeResponseBody: 'manual',
@@ -133,6 +139,8 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
         // The client has disconnected. The audit trail must not blame the origin.
         if (incoming.signal.aborted)
           throw new Denied({ code: 'malformed_request', check: 'client_gone' })
+        // A body that cannot be read to its end, such as one with a broken chunk.
+        if (clientFailed) throw new Denied({ code: 'malformed_request', check: 'body_incomplete' })
         throw new Unavailable('origin', 'unreachable', { cause })
       } finally {
         clearTimeout(timer)
@@ -166,8 +174,8 @@ function toObject(headers: ReadonlyMap<string, string>): Record<string, string> 
  * workerd ends the request normally, and the origin would treat the received part as the whole.
  * Therefore the request is aborted first. The platform's own bodies do not need this.
  */
-const whole = (body: ReadableStream<Uint8Array>, abort: AbortController): ReadableStream =>
-  streamOf(body.getReader(), (error) => abort.abort(error))
+const whole = (body: ReadableStream<Uint8Array>, failed: (error: unknown) => void) =>
+  streamOf(body.getReader(), failed)
 
 /**
  * Returns scheme, authority and base path, without a trailing slash. Default: those that a service

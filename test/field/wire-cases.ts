@@ -80,6 +80,18 @@ export const wireCases: readonly FieldCase[] = [
     },
   ),
   tried(
+    'a broken chunk of a client looks like a fault of the origin',
+    'own',
+    '400, and no fault of the origin (RFC 9112 section 7.1)',
+    async ({ raw, fetch, reached }) => {
+      const chunked = ['POST /open/x HTTP/1.1', HOST, 'Transfer-Encoding: chunked']
+      for (const chunk of ['zz\r\nok\r\n', '2\r\nokX', '0x2\r\nok\r\n', '-2\r\nok\r\n'])
+        expect((await raw(chunked, `${chunk}0\r\n\r\n`)).status, chunk).toBe(400)
+      expect(reached).toEqual([])
+      expect((await fetch('/open/x', { method: 'POST', body: 'ok' })).status).toBe(200)
+    },
+  ),
+  tried(
     'a target with a URL, a bar or escapes in its query is changed or cut',
     'oauth2-proxy/oauth2-proxy#786, oauth2-proxy/oauth2-proxy#844, oauth2-proxy/oauth2-proxy#1169',
     'the origin gets the target as the client sent it',
