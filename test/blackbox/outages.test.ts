@@ -9,10 +9,10 @@ import { DEFAULT_FAILURES } from '../../src/isolate/circuit-breaker.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { fromAddress, newAddress } from '../harness/address.ts'
 import { connectedStatus } from '../harness/connected.ts'
+import { type FurtherGateway, startFurther } from '../harness/further-gateway.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { ISSUER, mint } from '../harness/issuer.ts'
 import { NEVER } from '../harness/never.ts'
-import { freePort, type Running, run } from '../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { FAULTS, RUBBISH } from '../isolate/rubbish.ts'
 
@@ -29,7 +29,7 @@ let redis: TestRedis
 let toRedis: FaultProxy
 let origin: TestServer
 let toOrigin: FaultProxy
-let gateway: Running
+let gateway: FurtherGateway
 let url: string
 /** The subjects of the requests that reached the origin. */
 const reached: string[] = []
@@ -46,17 +46,14 @@ beforeAll(async () => {
     request.resume().on('end', () => response.end('[]'))
   })
   toOrigin = await before(origin.url)
-  const port = await freePort()
-  url = `http://127.0.0.1:${port}`
-  const env = {
-    ...stack.env,
-    PORT: String(port),
+  const vars = {
     UPSTASH_REDIS_REST_URL: toRedis.url,
     REDIS_TIMEOUT_MS: String(DEADLINE_MS),
     UPSTASH_REDIS_REST_TOKEN: redis.token,
     ORIGIN_URL: toOrigin.url,
   }
-  gateway = await run(stack.command, env, 'Portcullis is ready on')
+  gateway = await startFurther(stack, { vars })
+  url = gateway.url
 })
 afterAll(async () => {
   await gateway?.stop()

@@ -7,9 +7,9 @@ import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { recordOf } from '../access/admission/callers.ts'
 import { fromAddress } from '../harness/address.ts'
 import { forget, recordsOf } from '../harness/control.ts'
+import { type FurtherGateway, startFurther } from '../harness/further-gateway.ts'
 import { ISSUER, mint } from '../harness/issuer.ts'
 import { NEVER } from '../harness/never.ts'
-import { freePort, type Running, run } from '../harness/process.ts'
 import { recovered } from '../harness/recovery.ts'
 import { complaintsAbout } from '../harness/redis-dump.ts'
 import {
@@ -32,21 +32,18 @@ const SECRETS =
   /redis|upstash|WRONGPASS|max requests|READONLY|LOADING|OOM|CLUSTERDOWN|html|oops|pipeline|EVALSHA|pc:/i
 
 let rest: FaultyRest
-let gateway: Running
+let gateway: FurtherGateway
 let url: string
 
 beforeAll(async () => {
   rest = await startFaultyRest()
-  const port = await freePort()
-  url = `http://127.0.0.1:${port}`
-  const env = {
-    ...stack.env,
-    PORT: String(port),
+  const vars = {
     UPSTASH_REDIS_REST_URL: rest.url,
     REDIS_TIMEOUT_MS: String(DEADLINE_MS),
     UPSTASH_REDIS_REST_TOKEN: rest.redis.token,
   }
-  gateway = await run(stack.command, env, 'Portcullis is ready on')
+  gateway = await startFurther(stack, { vars })
+  url = gateway.url
 })
 afterAll(async () => {
   await gateway?.stop()

@@ -6,9 +6,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from '
 import { fromAddress, newAddress } from '../harness/address.ts'
 import { connectedStatus } from '../harness/connected.ts'
 import { callsOfRequests, forget, recordsOf, setMode } from '../harness/control.ts'
+import { type FurtherGateway, startFurther } from '../harness/further-gateway.ts'
 import { mint, REMOTE_ISSUER } from '../harness/issuer.ts'
+import { usualOrLong } from '../harness/long.ts'
 import { NEVER } from '../harness/never.ts'
-import { freePort, type Running, run } from '../harness/process.ts'
 import { sendRaw } from '../harness/raw.ts'
 import { keysOf } from '../harness/stack-redis.ts'
 import { postAs } from './oauth-clients.ts'
@@ -16,7 +17,7 @@ import { postAs } from './oauth-clients.ts'
 const stack = inject('stack')
 const redis = keysOf(stack)
 /** The number of deleted tuples, each observed at two gateways. */
-const TRIALS = Number(process.env.RELATION_TRIALS ?? 15)
+const TRIALS = Number(process.env.RELATION_TRIALS ?? usualOrLong(8, 15))
 /** The bound of the policy that caches decisions. */
 const BOUND_MS = 500
 const TIMEOUT_MS = 180_000
@@ -27,16 +28,15 @@ const MAX_MS_A_TRIAL = 2_000
 /** On a cluster, the tuples of a tenant are in its lane: a further call of the same round. */
 const LEGS = stack.redis === 'cluster' ? 2 : 1
 
-const gateways: Running[] = []
+const gateways: FurtherGateway[] = []
 /** Two gateways without a cache of decisions, and two with one. */
 let strict: [string, string]
 let remembering: [string, string]
 
 async function start(policy: string): Promise<string> {
-  const port = String(await freePort())
-  const env = { ...stack.env, PORTCULLIS_CONFIG: `test/harness/${policy}`, PORT: port }
-  gateways.push(await run(stack.command, env, 'Portcullis is ready on'))
-  return `http://127.0.0.1:${port}`
+  const gateway = await startFurther(stack, { policy: `test/harness/${policy}` })
+  gateways.push(gateway)
+  return gateway.url
 }
 
 beforeAll(async () => {

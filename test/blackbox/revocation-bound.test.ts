@@ -6,8 +6,8 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
 import { newCallerOf, outcomeOf } from '../access/admission/revocable.ts'
 import { type Caller, countLate, type Outcome } from '../access/admission/revocation-bound.ts'
+import { type FurtherGateway, startFurther } from '../harness/further-gateway.ts'
 import { NEVER } from '../harness/never.ts'
-import { freePort, type Running, run } from '../harness/process.ts'
 import { postAs } from './oauth-clients.ts'
 
 const stack = inject('stack')
@@ -18,21 +18,15 @@ const REVOCATIONS = 9
 const AT_ONCE = 3
 
 let proxy: FaultProxy
-const gateways: Running[] = []
-const urls: string[] = []
+const gateways: FurtherGateway[] = []
 
 async function start(): Promise<void> {
-  const port = String(await freePort())
-  const env = {
-    ...stack.env,
-    PORTCULLIS_CONFIG: 'test/harness/bounded-policy.ts',
+  const vars = {
     UPSTASH_REDIS_REST_URL: proxy.url,
     // The default deadline.
     REDIS_TIMEOUT_MS: '',
-    PORT: port,
   }
-  gateways.push(await run(stack.command, env, 'Portcullis is ready on'))
-  urls.push(`http://127.0.0.1:${port}`)
+  gateways.push(await startFurther(stack, { policy: 'test/harness/bounded-policy.ts', vars }))
 }
 
 beforeAll(async () => {
@@ -73,11 +67,15 @@ test('after a revocation no request is served later than the bound, with Redis h
     proxy,
     revoke,
     newCaller: () => newCallerOf(stack.inlineKey),
-    isolates: urls.map((url) => (caller: Caller) => outcomeAt(url, caller)),
+    isolates: gateways.map(
+      ({ url }) =>
+        (caller: Caller) =>
+          outcomeAt(url, caller),
+    ),
   })
   expect(counts.late, NEVER).toBe(0)
   expect(counts.revoked).toBe(REVOCATIONS)
-  expect(counts.judged).toBeGreaterThanOrEqual(REVOCATIONS * urls.length)
+  expect(counts.judged).toBeGreaterThanOrEqual(REVOCATIONS * gateways.length)
   // Some requests were admitted from the view, so the bound is really exercised.
   expect(counts.within).toBeGreaterThan(0)
   expect(counts.before).toBeGreaterThan(0)

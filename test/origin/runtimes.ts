@@ -43,11 +43,10 @@ const node: TestRuntime = {
   name: 'Node',
   start: ({ entry, vars }) =>
     startNode('test/origin/node-process.ts', { ...vars, ENTRY: `${ROOT}/${entry}` }, 'listening'),
-  // tsx: the policy imports `portcullis`, which is the source of this checkout.
   startShipped: (vars) =>
     startNode('test/runtimes/node/process.ts', { ...vars, POLICY }, 'ready on', [
       '--import',
-      'tsx',
+      `${ROOT}/test/harness/source-imports.ts`,
     ]),
 }
 

@@ -5,7 +5,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build } from 'esbuild'
-import { freePort } from '../harness/process.ts'
+import { policyTsconfig } from '../../dev/start/policy-paths.ts'
+import { freePort, ROOT } from '../harness/process.ts'
 
 const WORKERD = join(import.meta.dirname, '../../node_modules/.bin/workerd')
 export const COMPATIBILITY_DATE = '2026-11-01'
@@ -13,7 +14,7 @@ export const COMPATIBILITY_DATE = '2026-11-01'
 export interface Running {
   readonly port: number
   readonly pid: number
-  /** Returns the error output of the process so far. */
+  /** Returns the output of the process so far. */
   readonly log: () => string
   readonly stop: () => Promise<void>
 }
@@ -21,23 +22,26 @@ export interface Running {
 export interface WorkerdOptions {
   /** Path of the entry module. */
   readonly entry: string
+  /** Path of the policy. Default: that of the checkout. */
+  readonly policy?: string | undefined
   /** Text bindings. */
   readonly vars: Readonly<Record<string, string>>
   /** Default: a free one. */
   readonly port?: number
 }
 
-/** Bundles of this run, by their entries: sources do not change during it, and many files start the same ones. */
+/** Bundles of this run, by their entries and policies: sources do not change during it, and many files start the same ones. */
 const bundles = new Map<string, Promise<Uint8Array>>()
 
-/** Returns the module of an entry. */
-export function bundle(entry: string): Promise<Uint8Array> {
-  const bundled = bundles.get(entry) ?? bundleAnew(entry)
-  bundles.set(entry, bundled)
+/** Returns the module of an entry, with a policy. */
+export function bundle(entry: string, policy?: string): Promise<Uint8Array> {
+  const name = JSON.stringify([entry, policy])
+  const bundled = bundles.get(name) ?? bundleAnew(entry, policy)
+  bundles.set(name, bundled)
   return bundled
 }
 
-async function bundleAnew(entry: string): Promise<Uint8Array> {
+async function bundleAnew(entry: string, policy?: string): Promise<Uint8Array> {
   const { outputFiles } = await build({
     entryPoints: [entry],
     write: false,
@@ -45,6 +49,7 @@ async function bundleAnew(entry: string): Promise<Uint8Array> {
     format: 'esm',
     target: 'es2024',
     conditions: ['workerd', 'worker', 'browser'],
+    ...(policy !== undefined && { tsconfigRaw: policyTsconfig(join(ROOT, policy)) }),
   })
   return outputFiles[0]?.contents ?? new Uint8Array()
 }
@@ -52,11 +57,12 @@ async function bundleAnew(entry: string): Promise<Uint8Array> {
 /** Bundles the entry and serves it; resolves once it answers. */
 export async function startWorkerd({
   entry,
+  policy,
   vars,
   port: chosen,
 }: WorkerdOptions): Promise<Running> {
   const directory = await mkdtemp(join(tmpdir(), 'portcullis-workerd-'))
-  await writeFile(join(directory, 'worker.js'), await bundle(entry))
+  await writeFile(join(directory, 'worker.js'), await bundle(entry, policy))
   const port = chosen ?? (await freePort())
   const bindings = Object.entries(vars)
     .map(([name, value]) => `(name = ${JSON.stringify(name)}, text = ${JSON.stringify(value)})`)
@@ -78,12 +84,13 @@ const config :Workerd.Config = (
 `,
   )
   const child = spawn(WORKERD, ['serve', join(directory, 'config.capnp')], {
-    stdio: ['ignore', 'ignore', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   })
   let log = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    log += text
-  })
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      log += text
+    })
   await listening(child, port, () => log)
   return {
     port,
