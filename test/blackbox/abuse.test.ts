@@ -21,10 +21,10 @@ const AT_ONCE = 50
 /** The number of concurrent requests by other callers. */
 const OTHERS = 4
 /**
- * Signatures are counted in process, over ten thousand, in test/access/admission. `FLOOD=10000` sends as
+ * Signatures are counted in process, over thousands, in test/access/admission. `FLOOD=10000` sends as
  * many here too, and reports how long other callers wait meanwhile.
  */
-const FLOOD = Number(process.env.FLOOD ?? usualOrLong(800, 2_000))
+const FLOOD = Number(process.env.FLOOD ?? usualOrLong(300, 2_000))
 /** Longer for a measurement, which also sends as many valid requests, in turns. */
 const FLOOD_TIMEOUT_MS = process.env.FLOOD === undefined ? 60_000 : 600_000
 const HOUR = 3_600

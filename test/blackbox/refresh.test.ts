@@ -1,6 +1,7 @@
 /** Refresh tokens with concurrent uses at two gateways. `ROUNDS=100` makes a longer run. */
 import { beforeAll, expect, inject, test } from 'vitest'
 import { mint } from '../harness/issuer.ts'
+import { usualOrLong } from '../harness/long.ts'
 import {
   ACCESS_TOKEN,
   createStackClient,
@@ -9,7 +10,7 @@ import {
   type StackClient,
 } from './oauth-clients.ts'
 
-const ROUNDS = Number(process.env.ROUNDS ?? 5)
+const ROUNDS = Number(process.env.ROUNDS ?? usualOrLong(3, 5))
 const AT_ONCE = 50
 
 const stack = inject('stack')

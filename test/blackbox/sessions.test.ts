@@ -15,7 +15,7 @@ import {
   type StackClient,
 } from './oauth-clients.ts'
 
-const SESSIONS = Number(process.env.SESSIONS ?? usualOrLong(80, 200))
+const SESSIONS = Number(process.env.SESSIONS ?? usualOrLong(40, 200))
 const GATEWAYS = Number(process.env.GATEWAYS ?? 2)
 /** What two cores can serve beside the tests. */
 const AT_ONCE = 20
