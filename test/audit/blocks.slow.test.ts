@@ -193,9 +193,11 @@ describeStores((start, { isFirst, isD1 }) => {
       expect(expected.pages[0]).toEqual(events.toReversed())
       expect(expected.requests.map(({ length }) => length)).toEqual([1, 1, 1, 1])
       await empty()
-      await append(events, 'blocks')
-      expect(await answers()).toEqual(expected)
-      await empty()
+      if (!isD1 || IS_LONG) {
+        await append(events, 'blocks')
+        expect(await answers()).toEqual(expected)
+        await empty()
+      }
       await append(events.slice(0, 130), 'rows')
       await append(events.slice(130), 'blocks')
       expect(await answers()).toEqual(expected)
@@ -208,25 +210,22 @@ describeStores((start, { isFirst, isD1 }) => {
       expect(await all({})).toEqual(events.toReversed())
     })
 
-    onEngines?.(
-      'read a bounded number of blocks: a page may be short and has a cursor',
-      async () => {
-        const by = (index: number, client: string) => {
-          const event = at(index)
-          return { ...event, actor: { ...event.actor, subject: client, client } }
-        }
-        for (let pair = 0; pair < 215; pair += 1) {
-          const events = [by(2 * pair, 'one'), by(2 * pair + 1, 'two')]
-          await insertAuditEvents(harness.db, events, { seal, nowMs: T0 })
-        }
-        const none = { subject: 'one', client: 'two' }
-        const query = auditQuerySchema.parse(none)
-        const first = await createAuditLog(harness.db).query(query)
-        expect(first).toEqual({ events: [], cursor: expect.any(String) })
-        expect(await all(none)).toEqual([])
-        expect(await all({ subject: 'one' }, 200)).toHaveLength(215)
-      },
-    )
+    onFirst?.('read a bounded number of blocks: a page may be short and has a cursor', async () => {
+      const by = (index: number, client: string) => {
+        const event = at(index)
+        return { ...event, actor: { ...event.actor, subject: client, client } }
+      }
+      for (let pair = 0; pair < 215; pair += 1) {
+        const events = [by(2 * pair, 'one'), by(2 * pair + 1, 'two')]
+        await insertAuditEvents(harness.db, events, { seal, nowMs: T0 })
+      }
+      const none = { subject: 'one', client: 'two' }
+      const query = auditQuerySchema.parse(none)
+      const first = await createAuditLog(harness.db).query(query)
+      expect(first).toEqual({ events: [], cursor: expect.any(String) })
+      expect(await all(none)).toEqual([])
+      expect(await all({ subject: 'one' }, 200)).toHaveLength(215)
+    })
 
     onEngines?.(
       'reach every event if more blocks than one page reads contain one millisecond',
@@ -264,7 +263,7 @@ describeStores((start, { isFirst, isD1 }) => {
       expect((await all({})).toSorted((a, b) => (a.time < b.time ? -1 : 1))).toEqual(events)
     })
 
-    test('never forks: two consumers append at once, with or without duplicates', async () => {
+    onFirst?.('never forks: two consumers append at once, with or without duplicates', async () => {
       const events = some(200)
       const consumer = async (own: readonly AuditEvent[]) => {
         for (let from = 0; from < own.length; from += 20)
@@ -274,7 +273,7 @@ describeStores((start, { isFirst, isD1 }) => {
       expect(await withoutKeys()).toMatchObject({ ok: true, events: 260, last: 260 })
     })
 
-    test('is sealed, with the hash of the last block', async () => {
+    onEngines?.('is sealed, with the hash of the last block', async () => {
       await append(some(1_050), 'blocks')
       const verdict = await verify()
       expect(verdict).toMatchObject({ ok: true, checkpoints: 1, signed: 1, sealed: 1_000 })
@@ -320,7 +319,7 @@ describeStores((start, { isFirst, isD1 }) => {
         expect(findings).toMatchObject([{ kind: 'changed', seq: 101 }])
       })
 
-    test.each([
+    onEngines?.each([
       ['terms = ids', 'the filter'],
       ['min_ms = min_ms + 1', 'the begin of its time'],
       ['max_ms = max_ms - 1', 'the end of its time'],
@@ -334,7 +333,7 @@ describeStores((start, { isFirst, isD1 }) => {
       expect(findings).toMatchObject([{ kind: 'search', seq: 101 }])
     })
 
-    test('reveals a changed, removed or added count of an API key', async () => {
+    onEngines?.('reveals a changed, removed or added count of an API key', async () => {
       for (const change of [
         'UPDATE audit_usage SET requests = requests + 1 WHERE first_seq = 101',
         'DELETE FROM audit_usage WHERE first_seq = 101',
@@ -348,41 +347,47 @@ describeStores((start, { isFirst, isD1 }) => {
       }
     })
 
-    test('reveals a removed block, a truncated tail, swapped blocks and a changed hash', async () => {
-      await append(some(400), 'blocks')
-      const kept = 'CREATE TABLE kept AS SELECT * FROM audit_blocks'
-      await runAll(harness.db, [sql('DROP TABLE IF EXISTS kept'), sql(kept)])
-      const [second, third] = [101, 201]
-      const { results } = await sql('SELECT first_seq FROM audit_blocks ORDER BY first_seq').all<{
-        first_seq: number
-      }>()
-      expect(results.map(({ first_seq }) => first_seq)).toContain(second)
-      const cases: readonly (readonly [string, object])[] = [
-        [`DELETE FROM audit_blocks WHERE first_seq = ${second}`, { kind: 'missing', seq: second }],
-        ['DELETE FROM audit_blocks WHERE first_seq >= 301', { kind: 'missing', seq: 301 }],
-        [
-          `UPDATE audit_blocks SET hash = 'x' WHERE first_seq = ${second}`,
-          { kind: 'changed', seq: second },
-        ],
-        [
-          `UPDATE audit_blocks SET events = (SELECT events FROM kept WHERE first_seq = ${third}) ` +
-            `WHERE first_seq = ${second}`,
-          { kind: 'changed', seq: second },
-        ],
-      ]
-      for (const [statement, finding] of cases) {
-        await sql(statement).run()
-        const { ok, findings } = await withoutKeys()
-        expect(ok, statement).toBe(false)
-        expect(findings, statement).toContainEqual(expect.objectContaining(finding))
-        await runAll(harness.db, [
-          sql('DELETE FROM audit_blocks'),
-          sql('INSERT INTO audit_blocks SELECT * FROM kept'),
-        ])
-      }
-      expect(await withoutKeys()).toMatchObject({ ok: true, events: 400 })
-      await sql('DROP TABLE kept').run()
-    })
+    onEngines?.(
+      'reveals a removed block, a truncated tail, swapped blocks and a changed hash',
+      async () => {
+        await append(some(400), 'blocks')
+        const kept = 'CREATE TABLE kept AS SELECT * FROM audit_blocks'
+        await runAll(harness.db, [sql('DROP TABLE IF EXISTS kept'), sql(kept)])
+        const [second, third] = [101, 201]
+        const { results } = await sql('SELECT first_seq FROM audit_blocks ORDER BY first_seq').all<{
+          first_seq: number
+        }>()
+        expect(results.map(({ first_seq }) => first_seq)).toContain(second)
+        const cases: readonly (readonly [string, object])[] = [
+          [
+            `DELETE FROM audit_blocks WHERE first_seq = ${second}`,
+            { kind: 'missing', seq: second },
+          ],
+          ['DELETE FROM audit_blocks WHERE first_seq >= 301', { kind: 'missing', seq: 301 }],
+          [
+            `UPDATE audit_blocks SET hash = 'x' WHERE first_seq = ${second}`,
+            { kind: 'changed', seq: second },
+          ],
+          [
+            `UPDATE audit_blocks SET events = (SELECT events FROM kept WHERE first_seq = ${third}) ` +
+              `WHERE first_seq = ${second}`,
+            { kind: 'changed', seq: second },
+          ],
+        ]
+        for (const [statement, finding] of cases) {
+          await sql(statement).run()
+          const { ok, findings } = await withoutKeys()
+          expect(ok, statement).toBe(false)
+          expect(findings, statement).toContainEqual(expect.objectContaining(finding))
+          await runAll(harness.db, [
+            sql('DELETE FROM audit_blocks'),
+            sql('INSERT INTO audit_blocks SELECT * FROM kept'),
+          ])
+        }
+        expect(await withoutKeys()).toMatchObject({ ok: true, events: 400 })
+        await sql('DROP TABLE kept').run()
+      },
+    )
   })
 
   describe('an erasure [S66]', () => {
@@ -440,7 +445,7 @@ describeStores((start, { isFirst, isD1 }) => {
       expect(await withoutKeys()).toMatchObject({ ok: true, erased: 1 })
     })
 
-    test('covers events that arrive later, and a made-up erasure is found', async () => {
+    onEngines?.('covers events that arrive later, and a made-up erasure is found', async () => {
       await append([alice(1)], 'blocks')
       const orders = createErasureOrders(harness.db, () => T0 + HOUR_MS)
       const { id } = await orders.order({ issuer: ISSUER, subject: 'alice@home' })
@@ -462,30 +467,33 @@ describeStores((start, { isFirst, isD1 }) => {
   })
 
   describe('export and retention', () => {
-    test('an export of rows and blocks is verified without the database, object by object', async () => {
-      const count = exportedRows + exportedInBlocks
-      await append(some(exportedRows), 'rows')
-      await append(some(exportedInBlocks, exportedRows), 'blocks')
-      await append([], 'blocks', T0 + 61_000)
-      for (let run = 0; run < 2; run += 1) await exportDue(upkeep(T0), true)
-      const parts = await Promise.all(
-        (await names()).map(async (name) =>
-          partOf((await (await harness.bucket.get(name))?.text()) ?? ''),
-        ),
-      )
-      let given = 0
-      const read = async (): Promise<ChainPage> => {
-        const { rows, blocks, checkpoints } = parts[given] ?? { rows: [], checkpoints: [] }
-        given += 1
-        const file = { rows, checkpoints, head: null, ...(blocks && { blocks }) }
-        return given < parts.length ? { ...file, next: given } : file
-      }
-      expect(await verifyChain(read, keys, { from: 1, to: count })).toMatchObject({
-        ok: true,
-        events: count,
-        last: count,
-      })
-    })
+    onEngines?.(
+      'an export of rows and blocks is verified without the database, object by object',
+      async () => {
+        const count = exportedRows + exportedInBlocks
+        await append(some(exportedRows), 'rows')
+        await append(some(exportedInBlocks, exportedRows), 'blocks')
+        await append([], 'blocks', T0 + 61_000)
+        for (let run = 0; run < 2; run += 1) await exportDue(upkeep(T0), true)
+        const parts = await Promise.all(
+          (await names()).map(async (name) =>
+            partOf((await (await harness.bucket.get(name))?.text()) ?? ''),
+          ),
+        )
+        let given = 0
+        const read = async (): Promise<ChainPage> => {
+          const { rows, blocks, checkpoints } = parts[given] ?? { rows: [], checkpoints: [] }
+          given += 1
+          const file = { rows, checkpoints, head: null, ...(blocks && { blocks }) }
+          return given < parts.length ? { ...file, next: given } : file
+        }
+        expect(await verifyChain(read, keys, { from: 1, to: count })).toMatchObject({
+          ok: true,
+          events: count,
+          last: count,
+        })
+      },
+    )
 
     test('retention deletes rows and blocks from the begin, with their usage, and a checkpoint explains it', async () => {
       await append(some(100), 'rows')

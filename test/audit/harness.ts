@@ -1,7 +1,6 @@
 /** The stores of the audit trail: those of Cloudflare in real workerd, and those of Node. */
 import { fileURLToPath } from 'node:url'
 import { describe } from 'vitest'
-import { createTestHarness } from 'wrangler'
 import type { ChainPage } from '../../cli/verify.ts'
 import type { ExportBucket } from '../../src/audit/r2/chain-export.ts'
 import { d1ConsumerDatabase } from '../../src/audit/sql/d1/consumer-database.ts'
@@ -9,6 +8,7 @@ import type { ConsumerDatabase } from '../../src/audit/sql/database.ts'
 import { hasPostgres } from '../harness/postgres.ts'
 import type { TestRedis } from '../harness/redis.ts'
 import { createD1Client } from './d1-client.ts'
+import { startD1Audit } from './d1-harness.ts'
 import { startNodeAudit, startPostgresAudit } from './node-harness.ts'
 
 const COMPATIBILITY_DATE = '2026-11-17'
@@ -39,7 +39,7 @@ export interface AuditStores {
   close(): Promise<void>
 }
 
-/** A producer and the audit Worker with their real queues and D1. */
+/** A producer, and the audit Worker of `audit.toml`, with their real queues and D1. */
 export interface AuditHarness extends AuditStores {
   readonly url: URL
   readonly bucket: R2Bucket
@@ -59,6 +59,8 @@ export async function startAuditHarness({
   redis,
   auditSigningKeys,
 }: AuditHarnessOptions): Promise<AuditHarness> {
+  // Loading it takes longer than starting the other stores.
+  const { createTestHarness } = await import('wrangler')
   const harness = createTestHarness({
     root: fileURLToPath(new URL('../..', import.meta.url).href),
     workers: [
@@ -134,7 +136,7 @@ const STORES: readonly {
 }[] = [
   // The fastest one is the first.
   { name: 'on SQLite and a directory', start: startNodeAudit },
-  { name: 'on D1 and R2', start: startAuditHarness },
+  { name: 'on D1 and R2', start: startD1Audit },
   { name: 'on PostgreSQL and a directory', start: startPostgresAudit, isMissing: !hasPostgres },
 ]
 
@@ -151,6 +153,6 @@ export function describeStores(
 ): void {
   for (const [index, { name, start, isMissing = false }] of STORES.entries())
     describe.skipIf(isMissing)(name, () =>
-      suite(start, { isFirst: index === 0, isD1: start === startAuditHarness }),
+      suite(start, { isFirst: index === 0, isD1: start === startD1Audit }),
     )
 }

@@ -19,7 +19,7 @@ import type { AuditHarnessOptions, AuditStores } from './harness.ts'
 import { prepare } from './prepared.ts'
 
 /** The last column that a migration adds. */
-const NEWEST_COLUMN = 'SELECT change_id FROM audit_erasures LIMIT 1'
+export const NEWEST_COLUMN = 'SELECT change_id FROM audit_erasures LIMIT 1'
 
 export const startNodeAudit = (options: AuditHarnessOptions): Promise<AuditStores> =>
   startTrail((folder) => `sqlite:${join(folder, 'audit.db')}`, options)

@@ -12,9 +12,9 @@ import { type AuditStatement, d1Database } from '../../../src/audit/sql/d1/datab
 import { rowsOf, type TrailDatabase } from '../../../src/audit/sql/database.ts'
 import { render, type Sql, sql } from '../../../src/audit/sql/statement.ts'
 import { createD1Client } from '../../audit/d1-client.ts'
+import { startD1Audit } from '../../audit/d1-harness.ts'
 import { insertEarlierRows } from '../../audit/earlier-rows.ts'
 import { anEvent } from '../../audit/event.ts'
-import { type AuditHarness, startAuditHarness } from '../../audit/harness.ts'
 import { prepare, runAll } from '../../audit/prepared.ts'
 import { ROOT } from '../../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
@@ -25,10 +25,10 @@ const CHANGE = { action: 'client.create', target: crypto.randomUUID() }
 const migration = (name: string) => readFileSync(join(ROOT, 'migrations', name), 'utf8')
 
 let redis: TestRedis
-let harness: AuditHarness
+let harness: Awaited<ReturnType<typeof startD1Audit>>
 beforeAll(async () => {
   redis = await startTestRedis()
-  harness = await startAuditHarness({ originUrl: 'http://127.0.0.1:9', redis })
+  harness = await startD1Audit()
 })
 afterAll(async () => {
   await harness?.close()

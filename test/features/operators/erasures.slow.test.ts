@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
+import { startD1Audit } from '../../audit/d1-harness.ts'
 import { anEvent } from '../../audit/event.ts'
-import { type AuditHarness, startAuditHarness } from '../../audit/harness.ts'
 import { prepare } from '../../audit/prepared.ts'
 import { storedEvents } from '../../audit/stored.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
@@ -12,11 +12,11 @@ const ALICE = 'alice@home.example'
 const theirs = () => anEvent({ actor: { ...anEvent().actor, issuer: ISSUER, subject: ALICE } })
 
 let redis: TestRedis
-let harness: AuditHarness
+let harness: Awaited<ReturnType<typeof startD1Audit>>
 let gateway: TestGateway
 beforeAll(async () => {
   redis = await startTestRedis()
-  harness = await startAuditHarness({ originUrl: 'http://127.0.0.1:9', redis })
+  harness = await startD1Audit()
   await harness.migrate()
   gateway = await startGateway({ auditDb: harness.db })
 })
