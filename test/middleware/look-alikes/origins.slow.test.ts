@@ -75,8 +75,22 @@ function handlerOf({ port }: RunningOrigin, path: string): Promise<string> {
   })
 }
 
+/** The spellings that each origin accepts. They do not change, and several tests need them. */
+const found = new Map<string, Promise<readonly Spelling[]>>()
+
 /** Returns the spellings that an origin accepts for a strict route. */
-async function acceptedBy(running: RunningOrigin, strict: string, marked: string) {
+function acceptedBy(
+  running: RunningOrigin,
+  strict: string,
+  marked: string,
+): Promise<readonly Spelling[]> {
+  const name = `${running.name} ${strict}`
+  const accepted = found.get(name) ?? acceptedNow(running, strict, marked)
+  found.set(name, accepted)
+  return accepted
+}
+
+async function acceptedNow(running: RunningOrigin, strict: string, marked: string) {
   const accepted: Spelling[] = []
   for (const spelling of spellingsOf(marked))
     if ((await handlerOf(running, spelling.path)) === strict) accepted.push(spelling)
