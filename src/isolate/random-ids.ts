@@ -1,4 +1,4 @@
-/** Random ids for each request, from random bytes that are drawn for hundreds of requests at once. */
+/** Ids of requests and records. Random bytes are drawn for hundreds of requests at once. */
 
 /** Each draw is a call into the platform, which takes ten times as long as an id. */
 const POOL_BYTES = 4_096
@@ -40,4 +40,19 @@ export function uuidV7(nowMs: number): string {
   const random = randomHex(9)
   const variant = '89ab'[(pool[draw(1)] ?? 0) % 4]
   return `${timeText}${random.slice(0, 3)}-${variant}${random.slice(3, 6)}-${random.slice(6)}`
+}
+
+let lastRecordMs = 0
+
+/** Returns a UUIDv7 for a record of now. Ids of one isolate are in order: later ones of a millisecond are of the next ones. */
+export function recordId(): string {
+  lastRecordMs = Math.max(Date.now(), lastRecordMs + 1)
+  return uuidV7(lastRecordMs)
+}
+
+/** Returns the UUIDv4 with the bits of 16 bytes (RFC 9562 section 5.4). */
+export function uuidV4(bytes: Uint8Array): string {
+  const hex = Array.from(bytes, (byte) => HEX[byte]).join('')
+  const variant = '89ab'[((bytes[8] ?? 0) >> 4) % 4]
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20)}`
 }

@@ -1,6 +1,7 @@
 /** Records that set the value of keys, their windows, in Redis. */
-import { v7 } from 'uuid'
+
 import * as z from 'zod/mini'
+import { recordId } from '../isolate/random-ids.ts'
 import type { Owner, Owners } from '../validators/owner.ts'
 import type { Fact, RedisConnection } from './connection.ts'
 import { createRecordList, NEVER_ENDS } from './record-list.ts'
@@ -57,7 +58,7 @@ export function createOwners<Item extends Owner>({
       const createdAtSeconds = Math.floor(now() / 1000)
       const record = z.parse(schema, {
         ...order,
-        id: v7(),
+        id: recordId(),
         issuer: order.issuer ?? null,
         createdAtSeconds,
         expiresAtSeconds:

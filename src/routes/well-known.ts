@@ -1,9 +1,9 @@
 /** The gateway's metadata documents. */
 import type { Context, Hono } from 'hono'
-import { etag } from 'hono/etag'
 import type { JSONWebKeySet } from 'jose'
 import type { TokenSources } from '../access/tokens/token-sources.ts'
 import { DPOP_ALGORITHMS } from '../crypto/dpop-algorithms.ts'
+import { entityTag } from '../http/entity-tag.ts'
 import { CACHEABLE } from '../http/response-headers.ts'
 import { createApp } from '../http/router.ts'
 import type { PolicyRoute } from '../policy/route.ts'
@@ -66,7 +66,7 @@ export const ownFirst = (issuers: readonly string[], publicUrl: string): readonl
 
 /** Creates the handler of a document. It is cacheable for five minutes, and has an ETag. */
 export const publicDocument = (document: () => object) =>
-  [etag(), (c: Context) => c.json(document(), 200, CACHEABLE)] as const
+  [entityTag, (c: Context) => c.json(document(), 200, CACHEABLE)] as const
 
 /**
  * Creates `GET /jwks.json` (RFC 7517) and `GET /oauth-protected-resource` (RFC 9728). The apps of features

@@ -1,8 +1,8 @@
 /** Signs the principal of a request for the origin, so that the origin can verify the caller. */
-import { SignJWT } from 'jose'
 import { attached } from '../../isolate/attached.ts'
 import { loginOf, type Principal } from '../principal.ts'
 import { loginClaims } from './login.ts'
+import { signJwt } from './sign-jwt.ts'
 import { activeSigningKey, type SigningJwk } from './signing-keys.ts'
 
 /** Not `at+jwt`: the gateway refuses a leaked assertion (RFC 8725 section 3.11). */
@@ -51,7 +51,7 @@ export function createAssertionSigner({
   async function signAnew(principal: Principal, nowMs: number): Promise<string> {
     const { alg, kid, privateKey } = await activeSigningKey(keys, nowMs)
     const issuedAt = Math.floor(nowMs / 1000)
-    const assertion = await new SignJWT({
+    const claims = {
       sub_iss: principal.issuer,
       client_id: principal.client,
       scope: principal.scopes.length > 0 ? principal.scopes.join(' ') : undefined,
@@ -60,15 +60,14 @@ export function createAssertionSigner({
       sid: principal.session,
       headers: chosenClaims(principal),
       ...loginClaims(loginOf(principal)),
-    })
-      .setProtectedHeader({ alg, kid, typ: ASSERTION_TYPE })
-      .setIssuer(issuer)
-      .setAudience(audience)
-      .setSubject(principal.subject)
-      .setIssuedAt(issuedAt)
-      .setExpirationTime(issuedAt + TTL_SECONDS)
-      .setJti(crypto.randomUUID())
-      .sign(privateKey)
+      iss: issuer,
+      aud: audience,
+      sub: principal.subject,
+      iat: issuedAt,
+      exp: issuedAt + TTL_SECONDS,
+      jti: crypto.randomUUID(),
+    }
+    const assertion = await signJwt(claims, { alg, kid, typ: ASSERTION_TYPE }, privateKey)
     signed(principal, { assertion, reusableUntilMs: (issuedAt + REUSABLE_SECONDS) * 1000 })
     return assertion
   }

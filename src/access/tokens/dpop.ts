@@ -1,5 +1,5 @@
-import { calculateJwkThumbprint, type JWK } from 'jose'
 import { sha256 } from '../../crypto/sha256.ts'
+import { thumbprintOf } from '../../crypto/thumbprint.ts'
 import { Denied, Misconfigured } from '../../errors.ts'
 import { createLruMap } from '../../isolate/lru-map.ts'
 import type { Check } from '../../problems/checks.ts'
@@ -235,5 +235,5 @@ async function importProofKey(proof: string): Promise<ProofKey> {
   const imported = await importKeys({ keys: [jwk] }, [alg])
   const [key] = imported?.ring ?? []
   if (key === undefined) throw dpopRejected(`jwk_${imported?.ignored[0]?.check ?? 'set'}`)
-  return { thumbprint: await calculateJwkThumbprint(jwk as JWK, 'sha256'), key }
+  return { thumbprint: await thumbprintOf(jwk), key }
 }

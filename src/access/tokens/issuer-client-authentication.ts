@@ -1,6 +1,6 @@
 /** Authenticates the gateway as a client of an issuer. */
-import { SignJWT } from 'jose'
 import type { IssuerClient } from '../../validators/issuer-client.ts'
+import { signJwt } from './sign-jwt.ts'
 import { activeSigningKey, type KeyUse, reportExpiry } from './signing-keys.ts'
 
 /** What authenticates a request. Contains secrets. */
@@ -45,15 +45,15 @@ export async function authenticateRequest(
     const use = useOf(client, caller)
     const { alg, kid, privateKey } = await activeSigningKey([client.key], nowMs, use)
     const issuedAt = Math.floor(nowMs / 1000)
-    const assertion = await new SignJWT()
-      .setProtectedHeader({ alg, kid })
-      .setIssuer(id)
-      .setSubject(id)
-      .setAudience(client.audience ?? client.issuer)
-      .setIssuedAt(issuedAt)
-      .setExpirationTime(issuedAt + ASSERTION_SECONDS)
-      .setJti(crypto.randomUUID())
-      .sign(privateKey)
+    const claims = {
+      iss: id,
+      sub: id,
+      aud: client.audience ?? client.issuer,
+      iat: issuedAt,
+      exp: issuedAt + ASSERTION_SECONDS,
+      jti: crypto.randomUUID(),
+    }
+    const assertion = await signJwt(claims, { alg, kid }, privateKey)
     const form = { client_assertion_type: ASSERTION_TYPE, client_assertion: assertion }
     return { headers: {}, form: { client_id: id, ...form } }
   }

@@ -1,7 +1,7 @@
-import { type JWTPayload, SignJWT } from 'jose'
-import { v4 } from 'uuid'
+import type { JWTPayload } from 'jose'
 import { drawnSecret } from '../../crypto/drawn.ts'
 import { hmacSha256 } from '../../crypto/sha256.ts'
+import { uuidV4 } from '../../isolate/random-ids.ts'
 import {
   MAX_ACCESS_TOKEN_SECONDS,
   MIN_ACCESS_TOKEN_SECONDS,
@@ -18,6 +18,7 @@ import { loginClaims } from './login.ts'
 import { statedAudiences } from './narrowed.ts'
 import { credentialHash, type ReferenceRecord, type ReferenceStore } from './reference.ts'
 import { oauthRefused } from './rejection.ts'
+import { signJwt } from './sign-jwt.ts'
 import { activeSigningKey, OWN_TOKENS, type SigningJwk } from './signing-keys.ts'
 
 /** RFC 9068 section 2.1. */
@@ -65,9 +66,8 @@ export function createTokenIssuer({
         const { algorithm } = options
         const use = { ...OWN_TOKENS, algorithm }
         const { alg, kid, privateKey } = await activeSigningKey(keys, nowMs, use)
-        token = await new SignJWT({ ...createClaims(grant, issuer), iat, exp, jti: tokenId })
-          .setProtectedHeader({ alg, kid, typ: ACCESS_TOKEN_TYPE })
-          .sign(privateKey)
+        const claims = { ...createClaims(grant, issuer), iat, exp, jti: tokenId }
+        token = await signJwt(claims, { alg, kid, typ: ACCESS_TOKEN_TYPE }, privateKey)
       }
       return {
         token,
@@ -165,10 +165,9 @@ async function deriveSeed(
  * each. Neither reveals anything about the other if the seed is random or the output of an HMAC.
  */
 export function seededIds(seed: TokenSeed) {
-  // Copies, because `v4` writes the version into the given bytes.
   return {
-    tokenId: v4({ random: seed.slice(0, UUID_BYTES) }),
-    opaqueToken: v4({ random: seed.slice(UUID_BYTES) }),
+    tokenId: uuidV4(seed.slice(0, UUID_BYTES)),
+    opaqueToken: uuidV4(seed.slice(UUID_BYTES)),
   }
 }
 

@@ -1,5 +1,5 @@
 /** Sends the audit trail to a Cloudflare Queue, or to the overflow while the queue fails. */
-import { v7 } from 'uuid'
+import { recordId } from '../../isolate/random-ids.ts'
 import { type AuditTally, newAuditTally } from '../../isolate/tally.ts'
 import { sleep as sleepFor, withDeadline } from '../../isolate/timers.ts'
 import { MAX_BATCH_BYTES, MAX_BATCH_MESSAGES } from '../batch.ts'
@@ -70,7 +70,7 @@ export function createAuditQueue({
   queue,
   overflow,
   now = () => Date.now(),
-  newId = v7,
+  newId = recordId,
   sleep = sleepFor,
   warn = (line) => console.warn(line),
   tally = newAuditTally(),

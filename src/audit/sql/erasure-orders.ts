@@ -1,6 +1,6 @@
 /** Erasure orders in the database. The gateway creates them; the consumer carries them out. */
 
-import { v7 } from 'uuid'
+import { recordId } from '../../isolate/random-ids.ts'
 import { type AuditErasures, callerDigest, type Erasure, nameDigest } from '../erasure.ts'
 import { newSalt } from '../personal.ts'
 import { storable } from './audit-row.ts'
@@ -39,7 +39,7 @@ export interface ErasureRow {
 export function createErasureOrders(db: TrailDatabase, now: () => number): AuditErasures {
   return {
     async order(person, owner) {
-      const [id, orderedMs, salt] = [v7(), now(), newSalt()]
+      const [id, orderedMs, salt] = [recordId(), now(), newSalt()]
       // Normalizes the values as the rows of events do.
       const issuer = storable(person.issuer)
       const subject = storable(person.subject)
@@ -50,7 +50,7 @@ export function createErasureOrders(db: TrailDatabase, now: () => number): Audit
       const tenant = person.tenant === undefined ? null : storable(person.tenant)
       const order = sql`INSERT INTO audit_erasures (id, end_id, ordered_ms, issuer, subject, salt,
           caller_digest, name_digest, tenant, owner, exported_seq, rows)
-        VALUES (${id}, ${v7()}, ${orderedMs}, ${issuer}, ${subject}, ${salt},
+        VALUES (${id}, ${recordId()}, ${orderedMs}, ${issuer}, ${subject}, ${salt},
           ${ofCaller}, ${ofName}, ${tenant}, ${owner ?? null}, 0, 0)`
       await withinQuery(() => db.run([order]))
       return { id, state: 'pending', orderedMs, rows: 0, tenant: person.tenant, owner }

@@ -1,6 +1,6 @@
 /** The description of the gateway's own calls, as OpenAPI and as a page. */
 import type { Hono } from 'hono'
-import { etag } from 'hono/etag'
+import { entityTag } from '../../http/entity-tag.ts'
 import { CACHEABLE } from '../../http/response-headers.ts'
 import { createApp } from '../../http/router.ts'
 import type { Operation } from '../../routes/operation.ts'
@@ -44,12 +44,12 @@ export function openApiRoutes({
   }
 
   return createApp()
-    .get('/openapi.json', etag(), (c) => c.json(described(), 200, CACHEABLE))
-    .get('/docs', etag(), async (c) => {
+    .get('/openapi.json', entityTag, (c) => c.json(described(), 200, CACHEABLE))
+    .get('/docs', entityTag, async (c) => {
       page ??= await createDocsPage(described(), publicUrl)
       return c.html(page.html, 200, { ...CACHEABLE, ...page.headers })
     })
-    .get('/docs.js', etag(), (c) =>
+    .get('/docs.js', entityTag, (c) =>
       c.body(SCRIPT, 200, { ...CACHEABLE, 'Content-Type': 'text/javascript; charset=UTF-8' }),
     )
 }

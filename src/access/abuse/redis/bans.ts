@@ -1,5 +1,5 @@
 /** Bans in Redis: the keys that `admit` reads, and the list of records. */
-import { v7 } from 'uuid'
+import { recordId } from '../../../isolate/random-ids.ts'
 import type { RedisConnection } from '../../../redis/connection.ts'
 import type { RedisKeys } from '../../../redis/keys.ts'
 import { createOwnerList, earliestSecond } from '../../revocation/redis/shared-keys.ts'
@@ -32,7 +32,7 @@ export function createBanList(redis: RedisConnection, now: () => number): BanLis
       const { createdBy, createdByName } = order
       const nowSeconds = Math.floor(now() / 1000)
       const ban: Ban = {
-        id: v7(),
+        id: recordId(),
         kind,
         value,
         issuer: issuer ?? null,

@@ -1,5 +1,5 @@
 /** Counts violations of addresses and subjects in Upstash Redis, and stores the automatic bans. */
-import { v7 } from 'uuid'
+import { recordId } from '../../../isolate/random-ids.ts'
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { keyPart } from '../../../redis/key-part.ts'
 import { endsKey } from '../../../redis/keys.ts'
@@ -36,7 +36,7 @@ export function createViolationCounter(
       const nowMs = now()
       const nowSeconds = Math.floor(nowMs / 1000)
       const ban: Omit<Ban, 'expiresAtSeconds'> = {
-        id: v7(),
+        id: recordId(),
         kind: offender.kind,
         value: offender.value,
         issuer: offender.kind === 'subject' ? offender.issuer : null,

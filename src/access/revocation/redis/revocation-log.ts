@@ -1,5 +1,5 @@
 /** Revocations by operators in Redis: the keys that `admit` reads, and the list of records. */
-import { v7 } from 'uuid'
+import { recordId } from '../../../isolate/random-ids.ts'
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { endsKey, type RedisKeys, recordKeys } from '../../../redis/keys.ts'
 import { malformed, readList, sendCommand } from '../../../redis/reply.ts'
@@ -65,7 +65,7 @@ export function createRevocationLog(redis: RedisConnection, now: () => number): 
       const coversApiKeys = kind === 'token' || kind === 'subject' || kind === 'tenant'
       const end = Math.max(nowSeconds + ttlSeconds, coversApiKeys ? await lastApiKeyEnd() : 0)
       const revocation: Revocation = {
-        id: v7(),
+        id: recordId(),
         kind,
         value,
         issuer: issuer ?? null,

@@ -1,6 +1,7 @@
 /** API keys in Redis: the reference that `admit` reads, and the record that operators see. */
-import { v4, v7 } from 'uuid'
+
 import { Denied, Unavailable } from '../../../errors.ts'
+import { recordId } from '../../../isolate/random-ids.ts'
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { recordKeys } from '../../../redis/keys.ts'
 import { laneOf } from '../../../redis/lanes.ts'
@@ -130,7 +131,10 @@ export function createApiKeys({
   async function newSecret(subject: string) {
     const secret = redis.lanes?.draw(subject, () => newApiKey()) ?? newApiKey()
     const hash = await credentialHash(secret)
-    return { secret, members: { tokenId: v4(), hash, prefix: shownPrefixOf(secret) } }
+    return {
+      secret,
+      members: { tokenId: crypto.randomUUID(), hash, prefix: shownPrefixOf(secret) },
+    }
   }
 
   /**
@@ -284,7 +288,7 @@ export function createApiKeys({
       const { secret, members } = await newSecret(subject)
       const key = await write({
         ...members,
-        id: v7(),
+        id: recordId(),
         name,
         subject,
         roles: roles ?? [],

@@ -1,6 +1,7 @@
 /** The client registry: clients in Redis and those of the configuration. */
-import { v7 } from 'uuid'
+
 import { Denied } from '../../../errors.ts'
+import { recordId } from '../../../isolate/random-ids.ts'
 import { acknowledged } from '../../../redis/acknowledged.ts'
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { authorizationServerKeys } from '../../../redis/keys.ts'
@@ -111,7 +112,7 @@ export function createClientRegistry({
       const hasSecret = described.jwks === undefined && described.public !== true
       const secret = hasSecret ? newClientSecret() : undefined
       const client: Client = {
-        ...describedClient(described, v7(), publicUrl),
+        ...describedClient(described, recordId(), publicUrl),
         secrets: secret === undefined ? [] : [await clientSecretHash(secret)],
         createdAtSeconds: Math.floor(now() / 1000),
         configured: false,

@@ -1,7 +1,7 @@
 /** The metadata of the gateway and of its paths as protected resources (RFC 9728). */
 import type { Hono } from 'hono'
-import { etag } from 'hono/etag'
 import { pathOf } from '../../../access/tokens/narrowed.ts'
+import { entityTag } from '../../../http/entity-tag.ts'
 import { shadows } from '../../../http/path-pattern.ts'
 import { CACHEABLE } from '../../../http/response-headers.ts'
 import { createApp } from '../../../http/router.ts'
@@ -37,7 +37,7 @@ export function resourceRoutes(options: ResourceOptions): Hono {
   return createApp().on(
     'GET',
     [DOCUMENT, `${DOCUMENT}/*`],
-    etag(),
+    entityTag,
     async function describeResource(c, next) {
       // As it was sent: another spelling is another resource.
       const { pathname: asked } = new URL(c.req.url)

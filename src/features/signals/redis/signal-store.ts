@@ -1,11 +1,12 @@
 /** Applies the effects of events in Redis. */
-import { v7 } from 'uuid'
+
 import { memberPart, subjectBanKey } from '../../../access/abuse/ban.ts'
 import type { Ban } from '../../../access/abuse/ban-record.ts'
 import { writeFacts } from '../../../access/revocation/redis/facts.ts'
 import { revokedBeforeKey, revokedTokenKey } from '../../../access/revocation/revocation.ts'
 import { tokenIdHash } from '../../../access/token-id.ts'
 import { sha256 } from '../../../crypto/sha256.ts'
+import { recordId } from '../../../isolate/random-ids.ts'
 import { type Fact, type RedisConnection, sentOnce } from '../../../redis/connection.ts'
 import { endsKey, signalKeys } from '../../../redis/keys.ts'
 import { malformed, readList, sendCommand } from '../../../redis/reply.ts'
@@ -65,7 +66,7 @@ export function createSignalStore({
         const { issuer, subject } = effect
         const till = nowSeconds + BAN_SECONDS
         const ban: Ban = {
-          id: v7(),
+          id: recordId(),
           kind: 'subject',
           value: subject,
           issuer,

@@ -1,11 +1,12 @@
 /** The spool in its thread: stores events on the disk while Redis fails, and sends them when it works. */
+
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
-import { v7 } from 'uuid'
 import { MAX_BATCH_BYTES, MAX_BATCH_MESSAGES } from '../../../../audit/batch.ts'
 import { lostEvent } from '../../../../audit/event.ts'
 import type { QueueBinding } from '../../../../audit/queue/audit-queue.ts'
 import { OVERFLOW_TTL_SECONDS } from '../../../../audit/redis/overflow.ts'
 import { serializeEvent } from '../../../../audit/truncate.ts'
+import { recordId } from '../../../../isolate/random-ids.ts'
 import { openSpoolFile, type SpoolFile } from './file.ts'
 
 /** How often the spool is synced, and checked for events, which another process may have left. */
@@ -135,7 +136,7 @@ export function openSpool({
   }
 
   function replaceExpired(spool: SpoolFile): void {
-    const report = (lost: number) => serializeEvent(lostEvent(lost, v7(), now()))
+    const report = (lost: number) => serializeEvent(lostEvent(lost, recordId(), now()))
     const lost = spool.expire(now() - MAX_AGE_MS, report)
     if (lost > 0)
       console.error(`audit: ${lost} events of the spool ${directory} are lost: older than 7 days`)
