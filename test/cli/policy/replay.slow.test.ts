@@ -9,12 +9,12 @@ import { policyTester } from '../../../src/testing/index.ts'
 import { usualOrLong } from '../../harness/long.ts'
 import { randomPairs, record } from './recorded-requests.ts'
 
-const CI_REQUESTS = usualOrLong(100, 400)
+const CI_REQUESTS = usualOrLong(60, 400)
 const REQUESTS = Number(process.env.REPLAYED_REQUESTS ?? CI_REQUESTS)
 /** No assertion: a bound for the runner. */
 const TIMEOUT_MS = 60_000 + REQUESTS * 60
 const SEED = Number(process.env.REPLAYED_SEED ?? 18)
-const PROPERTY_REQUESTS = Math.max(100, Math.ceil(REQUESTS / 4))
+const PROPERTY_REQUESTS = Math.max(60, Math.ceil(REQUESTS / 4))
 
 const DECIDED_AGAIN =
   /^(?:not_found|method_not_allowed|missing_token|permission_missing:|ambiguous_path:)/
