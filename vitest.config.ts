@@ -118,7 +118,7 @@ const ONLY_LONG = [
   'test/features/operators/schemathesis.slow.test.ts',
   'test/bench/simulate-real.test.ts',
   'test/bench/soak.test.ts',
-  // The commands of documents: `commands-first.slow.test.ts` runs those of the README and of one guide.
+  // The commands of documents: `commands-first.slow.test.ts` runs those of the README.
   'test/docs/commands-features.slow.test.ts',
   'test/docs/commands-operation.slow.test.ts',
   'test/docs/site.slow.test.ts',

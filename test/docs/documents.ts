@@ -37,9 +37,9 @@ export const OPERATION_GUIDES = ['docs/operate.md', 'docs/node.md'] as const
 export const GUIDES = [...FIRST_GUIDES, ...FEATURE_GUIDES, ...OPERATION_GUIDES] as const
 
 /**
- * Guides whose commands continuous integration runs. `npm run test:long` runs those of all.
+ * Documents whose commands continuous integration runs. `npm run test:long` runs those of all.
  */
-export const USUAL_GUIDES = ['README.md', 'docs/policy-tools.md'] as const
+export const USUAL_GUIDES = ['README.md'] as const
 
 export type Guide = (typeof GUIDES)[number]
 
