@@ -84,6 +84,11 @@ export const USAGE_NAMES = [
 /** Bytes before which a UUID has a hyphen. */
 const HYPHENS = new Set([4, 6, 8, 10])
 
+/** The values of hexadecimal digits. */
+const DIGITS = new Map(
+  Array.from('0123456789abcdefABCDEF', (digit) => [digit, Number.parseInt(digit, 16)]),
+)
+
 /** Returns the ids that {@link SearchColumns.ids} contains. */
 export function idsIn(bytes: Uint8Array): readonly string[] {
   const ids: string[] = []
@@ -98,14 +103,15 @@ export function idsIn(bytes: Uint8Array): readonly string[] {
 
 function idsOf(events: readonly AuditEvent[]): Uint8Array {
   const bytes = new Uint8Array(events.length * BYTES_PER_ID)
-  let at = 0
-  for (const { id } of events) {
-    const hex = id.replaceAll('-', '')
-    for (let digit = 0; digit < hex.length; digit += 2) {
-      bytes[at] = Number.parseInt(hex.slice(digit, digit + 2), 16)
-      at += 1
+  let digits = 0
+  for (const { id } of events)
+    for (let at = 0; at < id.length; at += 1) {
+      const value = DIGITS.get(id[at] ?? '')
+      if (value === undefined) continue
+      const place = digits >> 1
+      bytes[place] = ((bytes[place] ?? 0) << 4) | value
+      digits += 1
     }
-  }
   return bytes
 }
 
