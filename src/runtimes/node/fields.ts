@@ -108,7 +108,7 @@ export function fieldsOf(
   const fields = new Fields()
   for (const name of Object.keys(parsed)) {
     const value = parsed[name]
-    if (typeof value === 'string') fields.append(name, value)
+    if (typeof value === 'string') fields.set(name, value)
     else for (const each of value ?? []) fields.append(name, each)
   }
   return fields
