@@ -493,7 +493,7 @@ export const httpCases: readonly FieldCase[] = [
   },
   {
     symptom: 'fields of one connection reach the next one',
-    sources: ['RFC 9110'],
+    sources: ['RFC 9110', 'golang/go#46313', 'google/capsem#119'],
     expected:
       'fields that Connection names, and those of the hop, end at the gateway (section 7.6.1)',
     runtimes: EVERY_RUNTIME,
@@ -512,7 +512,8 @@ export const httpCases: readonly FieldCase[] = [
         const { headers } = await raw([
           'GET /open/hop HTTP/1.1',
           HOST,
-          'Connection: X-Of-Client, TE',
+          'Connection:',
+          'Connection: , X-Of-Client, TE',
           'X-Of-Client: yes',
           'TE: trailers',
           'Proxy-Authorization: Basic dXNlcg==',

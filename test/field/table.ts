@@ -4,6 +4,7 @@ import { credentialCases } from './credential-cases.ts'
 import { httpCases } from './http-cases.ts'
 import { oauthCases } from './oauth-cases.ts'
 import { oddTokenCases } from './odd-token-cases.ts'
+import { reportCases } from './report-cases.ts'
 import { serviceCases } from './service-cases.ts'
 import { tokenCases } from './token-cases.ts'
 import { trialCases } from './trial-cases.ts'
@@ -18,4 +19,5 @@ export const FIELD_CASES: readonly FieldCase[] = [
   ...serviceCases,
   ...oauthCases,
   ...trialCases,
+  ...reportCases,
 ]

@@ -126,6 +126,18 @@ export const tokenCases: readonly FieldCase[] = [
     ],
   }),
   tokenCase({
+    symptom: 'one key of an unknown type makes all keys of a set useless',
+    sources: ['PrefectHQ/fastmcp#4515', 'jwt/ruby-jwt#743', 'vapor/jwt-kit#246'],
+    expected: 'keys that are not understood are ignored (RFC 7517 section 5)',
+    keys: [
+      { kty: 'AKP', kid: 'pq', alg: 'ML-DSA-65', pub: 'AAAA' },
+      { kty: 'OKP', crv: 'X25519', kid: 'x', use: 'enc', x: okp.publicJwk.x ?? '' },
+      { kty: 'odd' },
+      ec.publicJwk,
+    ],
+    signed: [[ec, withKid]],
+  }),
+  tokenCase({
     symptom: 'a key set in a file with a byte order mark cannot be read',
     sources: ['own'],
     expected: 'the mark is ignored, as RFC 8259 section 8.1 permits and other readers do',
