@@ -3,6 +3,7 @@
 import type { Principal } from '../access/principal.ts'
 import { Denied, Misconfigured, Unavailable } from '../errors.ts'
 import { targetOf } from '../http/path.ts'
+import { fieldsOf } from '../http/shared-caches.ts'
 import { readEarly, streamOf } from './early-body.ts'
 
 /** Sends requests: a service binding, or any object with the same `fetch` method. */
@@ -36,6 +37,8 @@ export interface OriginRequest {
   readonly address?: string
   /** Whether a short body may be read before `send` returns. Default false. */
   readonly readsEarly?: boolean
+  /** Whether the caller itself refuses a header that is too large, as `proxy` does. Default false. */
+  readonly boundsHeader?: boolean
 }
 
 /**
@@ -48,9 +51,16 @@ export interface Origin {
 
 /**
  * Maximum size of all names and values of the header fields of a response: the limit of Cloudflare. A
- * larger header is `too_large`: `proxy` checks it, and the adapter of Node.
+ * larger header is `too_large`.
  */
 export const MAX_RESPONSE_HEADER_BYTES = 131_072
+
+/** Throws `Unavailable` (`too_large`) for a response whose names and values of header fields have this length. */
+export function refuseLarge(response: Response, length: number): void {
+  if (length <= MAX_RESPONSE_HEADER_BYTES) return
+  response.body?.cancel().catch(() => {})
+  throw new Unavailable('origin', 'too_large')
+}
 
 /** Most origins respond within this time, and watching the client's abort signal costs CPU. */
 export const UNWATCHED_MS = 50
@@ -66,7 +76,7 @@ const BINDING_URL = 'https://origin'
  * Requests bypass Cloudflare's cache, which does not distinguish callers.
  *
  * `send` throws `Unavailable`: `timeout` if the headers do not arrive in time, `malformed` for a
- * status that does not exist in HTTP, and `unreachable` for any other failure. A `Denied` of the body is
+ * status that does not exist in HTTP, `too_large`, and `unreachable` for any other failure. A `Denied` of the body is
  * thrown as it is, and any other failure of the body is a `Denied` (`malformed_request`). The response body streams without a timeout.
  *
  * Does NOT check the path: dot segments could leave the base path, so `canonicalPath()` must run
@@ -84,7 +94,7 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
 
   return {
     async send(request) {
-      const { incoming, headers, body, timeoutMs, readsEarly } = request
+      const { incoming, headers, body, timeoutMs, readsEarly, boundsHeader } = request
       const target = targetBelow(request)
       const abort = new AbortController()
       let clientFailed = false
@@ -122,6 +132,7 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
           ? fetch(base + target, init)
           : binding.fetch(base + target, init))
         if (!isStatus(answer.status)) throw new Unavailable('origin', 'malformed')
+        if (!boundsHeader) refuseLarge(answer, fieldsOf(answer.headers).length)
         if (answer.status === 101) return answer
         // Not `c.body()`: that would lose the separate Set-Cookie fields and the body's encoding.
         if (!readsEarly) return new Response(answer.body, answer)

@@ -4,7 +4,6 @@ import { ADMITTED_FOR_MS } from '../access/admission/admission.ts'
 import type { AssertionSigner } from '../access/tokens/assertion.ts'
 import { schemeOf } from '../access/tokens/credential.ts'
 import { withoutCookies } from '../access/tokens/token-cookie.ts'
-import { Unavailable } from '../errors.ts'
 import { UNKNOWN_ADDRESS } from '../http/address-list.ts'
 import { originOfRequest, type PublicOrigin } from '../http/public-origin.ts'
 import { fieldsOf, makePrivate, varyBy } from '../http/shared-caches.ts'
@@ -30,7 +29,7 @@ import { receivedHeaders } from '../middleware/request-headers.ts'
 import type { CoalescedOrigin, SharingOptions } from '../origin/coalesced-origin.ts'
 import { isRead } from '../origin/early-body.ts'
 import { setIdentity } from '../origin/identity-headers.ts'
-import { MAX_RESPONSE_HEADER_BYTES, type OriginRequest } from '../origin/origin.ts'
+import { type OriginRequest, refuseLarge } from '../origin/origin.ts'
 import { type Locate, publishLocations } from '../origin/public-location.ts'
 import { DEFAULT_ORIGIN_TIMEOUT_MS } from '../policy/defaults.ts'
 import { createOpenStreams } from '../streams/open-streams.ts'
@@ -98,8 +97,7 @@ const CALLER_HEADERS = ['Authorization']
  * public URL. A response to an authenticated caller is private, and every response varies by
  * `Authorization`. An incomplete body stays incomplete.
  *
- * Throws what the origin's `send` throws, `Unavailable` (`too_large`) for response headers above the limit,
- * and `Denied` (`malformed_request`) for a bad upgrade.
+ * Throws what the origin's `send` throws, and `Denied` (`malformed_request`) for a bad upgrade.
  *
  * @example
  * ```ts
@@ -151,6 +149,7 @@ export const proxy = ({
         route,
         caller,
         address,
+        boundsHeader: true,
         // A shared response is divided first.
         readsEarly: stream !== undefined && !coalesce && request.method !== 'HEAD',
       },
@@ -162,10 +161,7 @@ export const proxy = ({
       : stream.during(sending, timeoutMs, cancelBody))
     if (received.status === 101) return upgrades.accept(received, stream)
     const fields = fieldsOf(received.headers)
-    if (fields.length > MAX_RESPONSE_HEADER_BYTES) {
-      cancelBody(received)
-      throw new Unavailable('origin', 'too_large')
-    }
+    refuseLarge(received, fields.length)
     const response =
       stream === undefined || isRead(received)
         ? received

@@ -73,6 +73,23 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
       },
     )
 
+    test.each([
+      ['one field', `X-Big: ${'y'.repeat(131_072)}\r\n`],
+      [
+        '200 fields',
+        Array.from({ length: 200 }, (_, n) => `X-${n}: ${'y'.repeat(700)}\r\n`).join(''),
+      ],
+    ])(
+      'a header above 128 KiB, of %s, is 502, and the next request succeeds [R25]',
+      async (_, fields) => {
+        answer = (socket) => socket.end(`HTTP/1.1 200 OK\r\nContent-Length: 2\r\n${fields}\r\nok`)
+        const reply = await send('/large')
+        expect([reply.status, reply.body]).toEqual([502, '{"fault":"too_large"}'])
+        expect(requests()).toHaveLength(1)
+        await expectWell()
+      },
+    )
+
     test('silence is 504 at the deadline after one call, and the call is cancelled [R24]', async () => {
       let released: Promise<unknown> = Promise.resolve()
       answer = (socket) => {

@@ -58,6 +58,27 @@ describe('createOrigin', () => {
   })
 })
 
+test.each([
+  [131_072, true],
+  [131_073, false],
+])('a response with %d bytes of header fields from a binding', async (bytes, isTaken) => {
+  let isCancelled = false
+  const cancel = () => {
+    isCancelled = true
+  }
+  const fetched = async () =>
+    new Response(new ReadableStream({ cancel }), { headers: { 'x-a': 'y'.repeat(bytes - 3) } })
+  const sent = createOrigin({ binding: { fetch: fetched } }).send({
+    incoming: incoming('http://gateway.test/'),
+    headers: new Map<string, string>(),
+    body: null,
+    timeoutMs: 5_000,
+  })
+  if (isTaken) expect((await sent).status).toBe(200)
+  else await expect(sent).rejects.toMatchObject({ dependency: 'origin', fault: 'too_large' })
+  expect(isCancelled).toBe(!isTaken)
+})
+
 describe('the authority of a request', () => {
   let origin: Awaited<ReturnType<typeof startHttpOrigin>>
   let canary: Awaited<ReturnType<typeof startHttpOrigin>>
@@ -168,6 +189,7 @@ test('a short body that arrives with its header is read, and a long one streams'
     })
   for (const [bytes, read] of [
     [20, true],
+    [4_096, true],
     [16_385, false],
     [0, false],
   ] as const) {
