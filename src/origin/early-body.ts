@@ -2,6 +2,8 @@
 
 /** The longest body that may delay its header until it has arrived, in bytes. */
 const MAX_EARLY_BYTES = 16_384
+/** What workerd reads at once for a reader that brings no memory, which costs less than one that does. */
+const CHUNK_BYTES = 4_096
 
 type Chunk = ReadableStreamReadResult<Uint8Array<ArrayBuffer>>
 
@@ -21,10 +23,9 @@ export async function readEarly(
 ): Promise<Response> {
   const length = answer.headers.get('Content-Length') ?? ''
   const bytes = /^\d+$/.test(length) ? Number(length) : 0
-  const reader = bytes > 0 && bytes <= MAX_EARLY_BYTES ? bytesOf(answer) : undefined
+  const reader = bytes > 0 && bytes <= MAX_EARLY_BYTES ? readerOf(answer, bytes) : undefined
   if (reader === undefined) return new Response(answer.body, answer)
-  // One more than declared: a longer body is not complete.
-  const read = () => reader.read(new Uint8Array(bytes + 1))
+  const read = () => reader.read()
   const reading = read()
   const chunk = await new Promise<Chunk | undefined>((resolve) => {
     const late = () => resolve(undefined)
@@ -41,7 +42,10 @@ export async function readEarly(
   return new Response(streamOf({ read: () => chunks.pop() ?? read(), cancel }), answer)
 }
 
-type Reader = Pick<ReadableStreamDefaultReader<Uint8Array>, 'read' | 'cancel'>
+type Reader<Bytes extends Uint8Array = Uint8Array> = Pick<
+  ReadableStreamDefaultReader<Bytes>,
+  'read' | 'cancel'
+>
 
 /** Returns what the reader reads as a stream. Calls `failed` before the stream fails. */
 export const streamOf = (
@@ -66,12 +70,22 @@ export const streamOf = (
   )
 
 /**
- * Undefined for a body that JavaScript creates in chunks of its own, and if the runtime may decode the bytes
- * while they are read: then their number is not the declared one.
+ * Returns a reader with memory for one byte more than declared: a longer body is not complete. Undefined for a body
+ * that JavaScript creates in chunks of its own, and if the runtime may decode the bytes while they are read: then
+ * their number is not the declared one.
  */
-function bytesOf({ body, headers }: Response): ReadableStreamBYOBReader | undefined {
+function readerOf(
+  { body, headers }: Response,
+  bytes: number,
+): Reader<Uint8Array<ArrayBuffer>> | undefined {
+  if (body === null || headers.has('Content-Encoding')) return undefined
+  if (bytes < CHUNK_BYTES) return body.getReader()
   try {
-    return headers.has('Content-Encoding') ? undefined : body?.getReader({ mode: 'byob' })
+    const reader = body.getReader({ mode: 'byob' })
+    return {
+      read: () => reader.read(new Uint8Array(bytes + 1)),
+      cancel: (reason) => reader.cancel(reason),
+    }
   } catch {
     return undefined
   }
