@@ -21,8 +21,6 @@ export interface GatewayVariables {
   'portcullis.parentRequestId': string | null
   /** Set by `requestId`: the trace to continue. */
   'portcullis.trace': TraceContext
-  /** Set by `problemHandler`: the response of a refusal, if it has the id of the request. */
-  'portcullis.problem': Response
   /** Set by the pipeline for each matched route. */
   'portcullis.route': Pick<PolicyRoute, 'path' | 'limits' | 'host' | 'origin'>
   /** Set by `proxy` if the caller's origin is not always that of the route. */
@@ -73,7 +71,6 @@ type VariableName = NameOf<keyof GatewayVariables>
 
 type Some<Name extends VariableName> = Pick<GatewayVariables, Prefixed<Name>>
 export type RequestIdVariables = Some<'requestId' | 'parentRequestId' | 'trace'>
-export type ProblemVariables = Some<'problem'>
 export type RouteVariables = Some<'route'>
 export type ReceivedHeadersVariables = Some<'receivedHeaders'>
 export type UnverifiedAuthorizationVariables = Some<'unverifiedAuthorization'>

@@ -41,15 +41,13 @@ export function problemHandler({
     // A stage has set it on the response that was dropped, if it ran inside of another composition.
     const ofRequest = requestId === undefined ? {} : { 'X-Request-Id': requestId }
     if (carriesResponse(error)) return withHeaders(error.getResponse(), ofRequest)
-    const response = problemResponse(problemOf(error, c.get('portcullis.usesDpop')), {
+    return problemResponse(problemOf(error, c.get('portcullis.usesDpop')), {
       requestId,
       baseUrl,
       challengeParameter,
       headers: { ...createLimitHeaders(error, c, now), ...ofRequest },
       isEmpty: c.req.method === 'HEAD',
     })
-    if (requestId !== undefined) c.set('portcullis.problem', response)
-    return response
   }
 }
 

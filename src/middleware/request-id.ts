@@ -3,7 +3,7 @@
 import { writeHeaders } from '../http/response-headers.ts'
 import { randomHex, uuidV7 } from '../isolate/random-ids.ts'
 import { isPassableTracestate, parseTraceparent } from '../observability/tracing/trace-context.ts'
-import type { ProblemVariables, RequestIdVariables, TraceContext } from './context.ts'
+import type { RequestIdVariables, TraceContext } from './context.ts'
 import { createMiddleware } from './create-middleware.ts'
 import { receivedHeaders } from './request-headers.ts'
 
@@ -23,8 +23,6 @@ export interface RequestIdOptions {
   readonly sampleRatio?: number | undefined
 }
 
-type Environment = { Variables: RequestIdVariables & Partial<ProblemVariables> }
-
 /**
  * Sets `requestId` (UUIDv7, RFC 9562), `parentRequestId` (the client's `X-Request-Id`, if its form
  * is allowed) and `trace`: the caller's W3C trace with a new span, or a new trace if there is none
@@ -38,7 +36,7 @@ type Environment = { Variables: RequestIdVariables & Partial<ProblemVariables> }
  * ```
  */
 export const requestId = ({ sampleRatio = 1 }: RequestIdOptions = {}) =>
-  createMiddleware<Environment>(async function requestId(c, next) {
+  createMiddleware<{ Variables: RequestIdVariables }>(async function requestId(c, next) {
     const id = uuidV7(Date.now())
     const received = receivedHeaders(c)
     const clientId = received.get('x-request-id')
@@ -49,9 +47,7 @@ export const requestId = ({ sampleRatio = 1 }: RequestIdOptions = {}) =>
     )
     c.set('portcullis.trace', continueTrace(received, sampleRatio))
     await next()
-    // A problem has it already, and to set a header costs a call into the platform.
-    if (c.get('portcullis.problem') !== c.res)
-      writeHeaders(c, (headers) => headers.set('X-Request-Id', id))
+    writeHeaders(c, (headers) => headers.set('X-Request-Id', id))
   })
 
 function continueTrace(received: ReadonlyMap<string, string>, sampleRatio: number): TraceContext {

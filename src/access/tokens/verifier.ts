@@ -89,7 +89,14 @@ export function createTokenVerifier({
   }
   const names = issuers.map(({ issuer }) => issuer).filter((issuer) => trusted.has(issuer))
   const cache = maxCachedBytes === 0 ? undefined : createTokenCache(maxCachedBytes, tally)
-  const forged = createForgeries()
+  /**
+   * Tokens whose signature is bad, so that a client which repeats one costs no further verification. Only the same
+   * text for the same key is refused: this verdict cannot change.
+   */
+  const forged = createLruMap<string, Required<Pick<Verified, 'key' | 'keySet'>>>({
+    maxSize: MAX_FORGED_CHARACTERS,
+    sizeCalculation: (_, token) => token.length,
+  })
 
   function recall(token: string): Principal | undefined {
     const cached = cache?.get(token, now())
@@ -101,7 +108,8 @@ export function createTokenVerifier({
     const cached = recall(token)
     if (cached !== undefined) return cached
     tally.misses += 1
-    if (forged.has(token)) throw rejected('signature')
+    const by = forged.get(token)
+    if (by !== undefined && hasCurrentKey(by)) throw rejected('signature')
     const opaque = isCompactJws(token) ? undefined : calls?.opaqueIssuerOf(token)
     const call = opaque === undefined ? verifyJwt : calls?.callTo(opaque, 'opaque')
     const verified = await (call ?? verifyJwt)(token, waitUntil)
@@ -125,7 +133,7 @@ export function createTokenVerifier({
     try {
       await verifySignature(token, key)
     } catch (error) {
-      if (error instanceof Denied) forged.add(token, { key, keySet })
+      if (error instanceof Denied) forged.set(token, { key, keySet })
       throw error
     }
     // All other checks come after the signature, because they decide whether a refusal is a guess.
@@ -244,8 +252,7 @@ export interface Verified {
  * An entry lives until the token expires, at most 5 minutes, and only while its key set, if it has
  * one, still contains its key. New entries displace those that were not used for a minute.
  *
- * Refused tokens are NOT cached here. A sender can vary bad tokens at no cost and would fill the cache: see
- * {@link createForgeries}.
+ * Refused tokens are NOT cached here. A sender can vary bad tokens at no cost and would fill the cache.
  */
 export function createTokenCache(
   maxBytes: number = DEFAULT_CACHED_TOKEN_BYTES,
@@ -282,25 +289,6 @@ export function createTokenCache(
 
 /** Characters of all texts together: some 300 tokens. */
 const MAX_FORGED_CHARACTERS = 262_144
-
-/**
- * Creates a small set of tokens whose signature is bad, so that a client which repeats one costs no further
- * verification. Only the same text for the same key is refused: this verdict cannot change. While the key is not
- * surely in its key set, the token is verified again.
- */
-function createForgeries() {
-  const entries = createLruMap<string, Required<Pick<Verified, 'key' | 'keySet'>>>({
-    maxSize: MAX_FORGED_CHARACTERS,
-    sizeCalculation: (_, token) => token.length,
-  })
-  return {
-    has(token: string): boolean {
-      const by = entries.get(token)
-      return by !== undefined && hasCurrentKey(by)
-    },
-    add: entries.set,
-  }
-}
 
 /** What every JWT begins with: `{"` in base64url. */
 const JWT_BEGIN = 'eyJ'
