@@ -10,8 +10,8 @@ import { describeInLong } from '../../harness/long.ts'
 import { ROOT } from '../../harness/process.ts'
 
 /**
- * In each run, `deploy.slow.test.ts` deploys a project with its Workers, without `--env`. Of environments, each
- * run checks only the names, below. The long run deploys to one.
+ * In each run, `deploy.slow.test.ts` deploys a project with its Workers, and one without an audit trail with
+ * `--env`. Of environments with all resources, each run checks only the names, below. The long run deploys to one.
  */
 describeInLong('npm run deploy in a checkout', () => {
   let api: CloudflareApi

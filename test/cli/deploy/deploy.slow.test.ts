@@ -365,18 +365,24 @@ describe('a failure in the middle', DEPLOYING, () => {
     await other.close()
   })
 
-  test('a gateway that does not become ready is reported with its failed checks', async () => {
+  test('a gateway of another environment that does not become ready is reported with its failed checks', async () => {
     const other = await startCloudflareApi()
     const shop = await createProject(other, gateway.url, GATEWAY_ONLY)
     const env = { ORIGIN_URL: 'https://origin.example.com' }
     status = 503
-    const { code, stderr } = await shop.deploy(['--yes', '--wait', '1s'], env)
+    const args = ['--env', 'staging', '--yes', '--wait', '1s']
+    const { code, stderr } = await shop.deploy(args, env)
     status = 200
+    const [version] = other.worker('shop-staging')?.versions ?? []
+    const isOfProduction = other.worker('shop') !== undefined
     await shop.close()
     await other.close()
-    expect(code).toBe(3)
+    expect(code, stderr).toBe(3)
     expect(stderr).toContain('failed: redis')
-    expect(stderr).toContain('npx portcullis deploy rollback')
+    expect(stderr).toContain('npx portcullis deploy rollback --env staging')
+    // Two environments that share a Redis must not share their keys.
+    const prefix = version?.bindings.find(({ name }) => name === 'REDIS_PREFIX')
+    expect([isOfProduction, prefix?.text]).toEqual([false, 'pc-staging:'])
   })
 })
 
