@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { describeInLong, testInLong } from '../harness/long.ts'
 import { type Credentials, type Operator, startOperator } from './operator.ts'
@@ -54,6 +55,28 @@ describe('token', () => {
     expect(await operator.statusFor(stdout.trim())).toBe(200)
     const { token = '' } = await operator.runJson('token', 'mint', '--sub', 'alice')
     expect(await operator.statusFor(token)).toBe(403)
+  })
+
+  test('mint names the subject that is given, by each name of the option, and none that is no name', async () => {
+    const mintHere = (...args: string[]) =>
+      operator.attemptInProcess(['token', 'mint', '--json', ...args])
+    for (const [option, subject] of [
+      ['--sub', 'alice'],
+      ['--subject', 'Zoë 登录'],
+    ] as const) {
+      const { code, stdout, stderr } = await mintHere(option, subject)
+      expect(code, stderr).toBe(0)
+      expect(decodeJwt(JSON.parse(stdout).token).sub).toBe(subject)
+    }
+    for (const [args, expected] of [
+      [[], 2],
+      [['--sub', ''], 1],
+      [['--sub', 'a\nb'], 1],
+      [['--sub', 'x'.repeat(300)], 1],
+    ] as const) {
+      const { code, stdout } = await mintHere(...args)
+      expect([args, code, stdout]).toEqual([args, expected, ''])
+    }
   })
 
   testInLong('mint reports invalid input', async () => {
