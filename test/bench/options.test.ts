@@ -81,7 +81,7 @@ describe('the command', () => {
     const { status, stdout, stderr } = run('--only', 'leases,nothing')
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
     expect(stderr).toContain(
-      'bench: --only: unknown scenario "nothing"; known: node, leases, growth',
+      'bench: --only: unknown scenario "nothing"; known: node, leases, bursts, growth',
     )
   })
 

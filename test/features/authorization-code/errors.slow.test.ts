@@ -339,9 +339,9 @@ const REGISTER_ROWS: readonly Row[] = [
     'invalid_client_metadata',
   ],
   ['an array', () => json([uris]), 400, 'invalid_client_metadata'],
-  ['no redirect URIs', () => json({ client_name: 'x' }), 400, 'invalid_client_metadata'],
+  ['no redirect URIs', () => json({ client_name: 'x' }), 400, 'invalid_redirect_uri'],
   ['an empty list of them', () => json({ redirect_uris: [] }), 400, 'invalid_redirect_uri'],
-  ['a text instead', () => json({ redirect_uris: REDIRECT_URI }), 400, 'invalid_client_metadata'],
+  ['a text instead', () => json({ redirect_uris: REDIRECT_URI }), 400, 'invalid_redirect_uri'],
   ['a script', () => json({ redirect_uris: ['javascript:x'] }), 400, 'invalid_redirect_uri'],
   ['a number as name', () => json({ ...uris, client_name: 1 }), 400, 'invalid_client_metadata'],
   [
