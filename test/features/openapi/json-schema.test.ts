@@ -36,7 +36,7 @@ beforeAll(async () => {
     }),
   })
 })
-afterAll(() => gateway.close())
+afterAll(() => gateway?.close())
 
 const byZod: ToJsonSchema = (schema, use) => {
   const { $schema: _, ...described } = z.toJSONSchema(schema, { io: use, unrepresentable: 'any' })
