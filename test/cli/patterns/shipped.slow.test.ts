@@ -1,4 +1,5 @@
 /** The run time of every regular expression of the product, and of zod's formats, is linear. */
+import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -80,12 +81,23 @@ const patternsOf = (names: readonly string[]) => [
 ]
 
 /**
- * Patterns that the checker has proven, as hashes of the checker and the pattern, so that a new version proves all
- * anew. A run proves each other pattern, and some of these; a long run proves all. After it,
+ * A list of patterns that the checker has proven, as hashes of the checker and the pattern. A run proves each pattern
+ * that the list did not have `COMMITS` commits ago, because nothing else shows that a new line was proven, and some of
+ * the others. A long run proves all.
  * `LONG=1 PROVEN=write npx vitest run --project parts test/cli/patterns/shipped.slow.test.ts` writes the list.
  */
-const PROVEN = join(import.meta.dirname, 'proven.txt')
+const PROVEN = 'test/cli/patterns/proven.txt'
+const COMMITS = 30
 const SAMPLE = 20
+const linesOf = (text: string): ReadonlySet<string> => new Set(text.split('\n').filter(Boolean))
+
+/** Returns the lines of the list `COMMITS` commits ago. Returns none without Git, in a shallow clone, or before the list. */
+function linesBefore(): ReadonlySet<string> {
+  const revision = `HEAD~${COMMITS}:${PROVEN}`
+  const { status, stdout } = spawnSync('git', ['show', revision], { cwd: ROOT, encoding: 'utf8' })
+  return status === 0 ? linesOf(stdout) : new Set()
+}
+
 const CHECKER = ['node_modules/recheck/package.json', 'cli/patterns/run-time.ts'].map((file) =>
   readFileSync(join(ROOT, file), 'utf8'),
 )
@@ -96,15 +108,25 @@ const hashOf = (pattern: RegExp) =>
     .slice(0, 32)
 
 describe('a pattern that reads what a caller or an origin sends takes linear time [S84]:', () => {
-  const proven: ReadonlySet<string> = new Set(readFileSync(PROVEN, 'utf8').split('\n'))
+  const listed = linesOf(readFileSync(join(ROOT, PROVEN), 'utf8'))
+  const before = linesBefore()
   const all = patternsOf(files.filter((file) => !MEASURED.has(file)))
   const light = all.filter(([, { pattern }]) => !isHeavy(pattern))
+  const isProven = (hash: string) => listed.has(hash) && before.has(hash)
   const first = Math.floor(Math.random() * light.length)
   const sample = [...light, ...light].slice(first, first + SAMPLE)
   const checked = light.filter(
-    (entry) => !proven.has(hashOf(entry[1].pattern)) || sample.includes(entry),
+    (entry) => !isProven(hashOf(entry[1].pattern)) || sample.includes(entry),
   )
   const results = new Set<string>()
+
+  test.runIf(process.env.PROVEN !== 'write')(
+    'each line of the list is a pattern of the product',
+    () => {
+      const present = new Set(all.map(([, { pattern }]) => hashOf(pattern)))
+      expect([...listed].filter((line) => !present.has(line))).toEqual([])
+    },
+  )
 
   test.each(IS_LONG ? all : checked)('%s', (_, { pattern, file }) => {
     expect(`${file}: ${runTimes.mistakeIn(pattern) ?? 'linear'}`).toBe(`${file}: linear`)
@@ -113,7 +135,7 @@ describe('a pattern that reads what a caller or an origin sends takes linear tim
 
   afterAll(() => {
     if (IS_LONG && process.env.PROVEN === 'write')
-      writeFileSync(PROVEN, [...results].sort().join('\n'))
+      writeFileSync(join(ROOT, PROVEN), [...results].sort().join('\n'))
   })
 })
 
