@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'smol-toml'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type CloudflareApi, startCloudflareApi } from '../../harness/cloudflare-api.ts'
 import { startHttpServer, type TestServer } from '../../harness/http-server.ts'
 import { describeInLong, testInLong, usualOrLong } from '../../harness/long.ts'
@@ -38,6 +38,15 @@ beforeAll(async () => {
 })
 
 afterAll(() => gateway?.close())
+
+/** Creates a project in an account of its own, until the end of the test. */
+async function ownProject(files: Readonly<Record<string, string>>) {
+  const api = await startCloudflareApi()
+  onTestFinished(() => api.close())
+  const project = await createProject(api, gateway.url, files)
+  onTestFinished(() => project.close())
+  return { api, project }
+}
 
 const secretsOf = (api: CloudflareApi, worker: string) =>
   Object.fromEntries(
@@ -286,7 +295,7 @@ describe('a failure in the middle', DEPLOYING, () => {
     await api?.close()
   })
 
-  /** In the order of the steps. In each run, one that follows steps which were done. */
+  /** The failures, in the order of the steps. Each run has the one at the second step. */
   const failures = [
     ['the first queue', /^POST \/queues /],
     ['the database', /^POST \/d1\/database /],
@@ -321,20 +330,16 @@ describe('a failure in the middle', DEPLOYING, () => {
   )
 
   test('at the only step, which sends the secrets, leaves no file and no output with them', async () => {
-    const other = await startCloudflareApi()
-    const shop = await createProject(other, gateway.url, GATEWAY_ONLY)
+    const { api: other, project: shop } = await ownProject(GATEWAY_ONLY)
     other.failOnce(/^PUT \/workers\/scripts\/shop /)
     const env = { ORIGIN_URL: 'https://origin.example.com' }
     const { code, stdout, stderr } = await shop.deploy(['--yes', '--json'], env)
     const carriers = other.calls().filter(({ body }) => body.includes(REDIS_TOKEN))
-    const leftovers = await shop.leftovers()
-    await shop.close()
-    await other.close()
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(carriers.map(({ path }) => path)).toEqual(['/workers/scripts/shop'])
     expect(stderr).toContain('wrangler_failed')
     expect(stderr).not.toContain(REDIS_TOKEN)
-    expect(leftovers).toEqual([])
+    expect(await shop.leftovers()).toEqual([])
   })
 
   testInLong(
@@ -351,8 +356,7 @@ describe('a failure in the middle', DEPLOYING, () => {
   )
 
   testInLong('two runs at the same time create nothing twice', async () => {
-    const other = await startCloudflareApi()
-    const shop = await createProject(other, gateway.url, WITHOUT_ORIGIN)
+    const { api: other, project: shop } = await ownProject(WITHOUT_ORIGIN)
     const env = { ORIGIN_URL: 'https://origin.example.com' }
     const outcomes = await Promise.all([shop.deploy(['--yes'], env), shop.deploy(['--yes'], env)])
     for (const { code, stderr } of outcomes) expect([0, 1], stderr).toContain(code)
@@ -361,22 +365,19 @@ describe('a failure in the middle', DEPLOYING, () => {
     expect(other.queues()).toEqual(['shop-audit', 'shop-audit-dead-letters'])
     expect(other.databases()).toEqual(['shop-audit'])
     expect(other.buckets()).toEqual(['shop-audit-export'])
-    await shop.close()
-    await other.close()
   })
 
   test('a gateway of another environment that does not become ready is reported with its failed checks', async () => {
-    const other = await startCloudflareApi()
-    const shop = await createProject(other, gateway.url, GATEWAY_ONLY)
+    const { api: other, project: shop } = await ownProject(GATEWAY_ONLY)
     const env = { ORIGIN_URL: 'https://origin.example.com' }
     status = 503
+    onTestFinished(() => {
+      status = 200
+    })
     const args = ['--env', 'staging', '--yes', '--wait', '1s']
     const { code, stderr } = await shop.deploy(args, env)
-    status = 200
     const [version] = other.worker('shop-staging')?.versions ?? []
     const isOfProduction = other.worker('shop') !== undefined
-    await shop.close()
-    await other.close()
     expect(code, stderr).toBe(3)
     expect(stderr).toContain('failed: redis')
     expect(stderr).toContain('npx portcullis deploy rollback --env staging')
