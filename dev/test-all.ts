@@ -10,17 +10,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setPriority } from 'node:os'
 import { ROOT } from './start/settings.ts'
+import { FIRST, ONE_BY_ONE, type TestProcess } from './test-processes.ts'
 
 const VITEST = 'node_modules/vitest/vitest.mjs'
-const PARTS = ['--project', 'parts', '--mode', 'early']
-const ONE_BY_ONE = [
-  ['--project', 'blackbox'],
-  ['--project', 'blackbox-node'],
-  ['--project', 'blackbox-cluster'],
-  ['--project', 'bench'],
-  ['--project', 'heap', '--maxWorkers', '1'],
-  ['--project', 'parts', '--mode', 'late', '--maxWorkers', '1'],
-]
 /** Commands. None replaces `dist` while tests use it, so the package is built before. */
 const CHECKS: readonly (readonly [string, ...string[]])[] = process.argv.includes('--check')
   ? [
@@ -69,8 +61,16 @@ async function run(
   return { failed: code !== 0, output }
 }
 
-const test = (args: readonly string[], how?: How): Promise<Ended> =>
-  run(process.execPath, [VITEST, 'run', ...args], how)
+const test = ({ project, mode, maxWorkers }: TestProcess, how?: How): Promise<Ended> =>
+  run(
+    process.execPath,
+    [
+      ...[VITEST, 'run', '--project', project],
+      ...(mode === undefined ? [] : ['--mode', mode]),
+      ...(maxWorkers === undefined ? [] : ['--maxWorkers', String(maxWorkers)]),
+    ],
+    how,
+  )
 
 const check = ([program, ...args]: readonly [string, ...string[]]): Promise<Ended> =>
   run(program, args, { priority: LOW_PRIORITY })
@@ -86,9 +86,9 @@ async function inOrder<Item>(
 }
 
 const [parts, checks, others] = await Promise.all([
-  test(PARTS, { shows: true }),
+  test(FIRST, { shows: true }),
   inOrder(CHECKS, check),
-  inOrder(ONE_BY_ONE, (args) => test(args)),
+  inOrder(ONE_BY_ONE, (one) => test(one)),
 ])
 for (const { output } of [...checks, ...others]) process.stdout.write(output)
 if ([parts, ...checks, ...others].some(({ failed }) => failed)) process.exitCode = 1

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, matchesGlob } from 'node:path'
 import { expect, test } from 'vitest'
+import { FIRST, ONE_BY_ONE } from '../../dev/test-processes.ts'
 import config from '../../vitest.config.ts'
 import { FIELD_CASES } from '../field/table.ts'
 import { ROOT } from '../harness/process.ts'
@@ -54,9 +55,10 @@ function filesOf(mode: string, projects: readonly string[]): ReadonlySet<string>
 }
 
 /** The processes of `npm run test:all`, which is what continuous integration runs. */
-const processes = [
-  ...read('dev/test-all.ts').matchAll(/'--project', '([\w-]+)'(?:, '--mode', '(\w+)')?/g),
-].map(([, project = '', mode = 'test']) => ({ project, files: filesOf(mode, [project]) }))
+const processes = [FIRST, ...ONE_BY_ONE].map(({ project, mode = 'test' }) => ({
+  project,
+  files: filesOf(mode, [project]),
+}))
 const inEachRun = new Set(processes.flatMap(({ files }) => [...files]))
 const inLongRun = filesOf(
   'long',
