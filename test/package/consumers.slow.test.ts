@@ -53,6 +53,12 @@ const RESPONSE_TIMEOUT_MS = 30_000
 /** The same for wrangler itself, within the time of a test. */
 const START_TIMEOUT_MS = 50_000
 
+/** A gateway on Cloudflare Workers. */
+const GATEWAY = `import { gatewayWorker } from 'portcullis/cloudflare'
+import policy from './policy.ts'
+export default gatewayWorker(policy)
+`
+
 let tarballs: Tarballs
 let redis: TestRedis
 let newest: Consumer
@@ -349,6 +355,19 @@ describe('bundlers', () => {
       run: () => runIn(newest, 'out/esbuild'),
     }))
 
+  test('esbuild, without modules of Node, as in a Worker', () =>
+    table.row('esbuild for Workers', {
+      install: installed(() => newest),
+      async build() {
+        await newest.write('src/gateway.js', GATEWAY)
+        await newest.run([
+          'node_modules/.bin/esbuild',
+          ...['src/app.ts', 'src/gateway.js', '--bundle', '--format=esm'],
+          ...['--platform=browser', '--outdir=out/worker'],
+        ])
+      },
+    }))
+
   testInLong('vite', () =>
     table.row('vite', {
       install: installed(() => newest),
@@ -386,12 +405,7 @@ describe('wrangler', () => {
       response.end(await document?.text())
     })
     issuer = await createIssuer({ issuer: provider.url, audience: 'https://notes.example.com' })
-    await newest.write(
-      'src/gateway.js',
-      `import { gatewayWorker } from 'portcullis/cloudflare'
-      import policy from './policy.ts'
-      export default gatewayWorker(policy)`,
-    )
+    await newest.write('src/gateway.js', GATEWAY)
   })
   afterAll(() => provider?.close())
 
