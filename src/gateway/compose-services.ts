@@ -140,7 +140,6 @@ export function composeServices(
     ofFeatures: Object.assign({}, ...all.map(({ metrics }) => metrics)),
     now,
     sleep: runtime.sleep,
-    spooledEvents: runtime.spooledEvents,
     gauges: runtime.gauges,
   })
   const clients = redisClients(

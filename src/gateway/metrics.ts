@@ -29,7 +29,6 @@ interface MetricsParts {
   /** Milliseconds since the epoch. */
   readonly now: () => number
   readonly sleep: Runtime['sleep']
-  readonly spooledEvents: Runtime['spooledEvents']
   readonly gauges: Runtime['gauges']
 }
 
@@ -49,7 +48,6 @@ export function metricsServices({
   ofFeatures,
   now,
   sleep,
-  spooledEvents,
   gauges,
 }: MetricsParts) {
   const counters = createCounters(gauges?.counted)
@@ -91,8 +89,6 @@ export function metricsServices({
   const audit = newAuditTally()
   for (const outcome of ['sent', 'spilled', 'lost'] as const)
     counters.addSource('portcullis_audit_events_total', [outcome], () => audit[outcome])
-  if (spooledEvents !== undefined)
-    counters.addSource('portcullis_audit_events_total', ['spooled'], spooledEvents)
   const spans: SpanTally = { exported: 0, dropped: 0 }
   for (const outcome of ['exported', 'dropped'] as const)
     counters.addSource('portcullis_spans_total', [outcome], () => spans[outcome])

@@ -61,8 +61,6 @@ export interface Runtime {
   readonly decided?: ((event: AuditEvent, path: string) => void) | undefined
   /** Creates the sink for a gateway with a queue. Default: `batchingAuditSink`. */
   readonly auditSink?: (options: BatchingSinkOptions) => AuditSink
-  /** Returns the number of audit events that the queue has written to a disk. Default: 0. */
-  readonly spooledEvents?: () => number
   /** See `keepsTrying` of `createAuditQueue`. Default: events wait for no queue. */
   readonly keepsTrying?: () => boolean
   /** Waits, for work after responses. A runtime that stops ends the wait early. Default: a timer. */

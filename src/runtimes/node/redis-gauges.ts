@@ -1,9 +1,9 @@
-/** The masters of a Redis Cluster in the metrics. */
+/** What a process counts for all of its gateways, in the metrics: the masters of a Redis Cluster, and audit events. */
 import { BUCKETS_MS, type Metric } from '../../observability/metrics/catalogue.ts'
 import { seriesName } from '../../observability/metrics/counters.ts'
 import type { OwnGauges } from '../../observability/metrics/exposition.ts'
-import type { RespClient } from './redis/resp.ts'
 import type { ServerState } from './redis/socket/resp-client.ts'
+import type { NodeRuntime } from './runtime.ts'
 
 const DOUBTED = 'portcullis_redis_master_doubted_isolates'
 const BREAKERS = 'portcullis_redis_master_breaker_open_isolates'
@@ -73,13 +73,17 @@ export function masterMetrics({
   masters,
   promotions,
   pendingFacts,
-}: Pick<RespClient, 'masters' | 'promotions' | 'pendingFacts'>): (gauges: OwnGauges) => OwnGauges {
+  sums: ownSums,
+}: Pick<NodeRuntime, 'masters' | 'promotions' | 'pendingFacts' | 'sums'>): (
+  gauges: OwnGauges,
+) => OwnGauges {
   const reported = new Map<string, number>()
   let pending: number | undefined
 
   function* sums(): Generator<readonly [string, number]> {
     for (const [address, state] of masters()) yield* sumsOf(address, state)
     yield [seriesName(FAILOVERS, []), promotions()]
+    yield* ownSums()
   }
 
   function* counted(): Generator<readonly [string, number]> {

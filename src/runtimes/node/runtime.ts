@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { createLaneAdmissionStore } from '../../access/admission/redis/lane-store.ts'
 import { OVERFLOW_TIMEOUT_MS } from '../../audit/queue/audit-queue.ts'
 import { type Runtime, WORKERS } from '../../gateway/runtime.ts'
+import { seriesName } from '../../observability/metrics/counters.ts'
 import type { ReadinessCheck } from '../../routes/health.ts'
 import { RECHECK_SECONDS } from '../../streams/stream-runtime.ts'
 import { watchedResponse } from '../../streams/watched-response.ts'
@@ -41,6 +42,8 @@ export interface NodeRuntime extends Runtime {
   readonly promotions: RespClient['promotions']
   /** See `RespClient`. */
   readonly pendingFacts: RespClient['pendingFacts']
+  /** Returns the audit events that were spooled, and lost by the log, by `seriesName`. */
+  sums(): Iterable<readonly [series: string, sum: number]>
   /** Further checks of readiness. */
   readonly checks: readonly ReadinessCheck[]
   /** Begins to store audit events, if there is an audit database. */
@@ -70,6 +73,7 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
   })
   const ended = new AbortController()
   const trail = createAuditTrail(variables)
+  const eventLog = createEventLog(process.stdout)
   let resp: RespClient | undefined
   const origins = new Map<string, NodeOrigin>()
   return {
@@ -93,9 +97,8 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
     fetchPublic: createPublicFetch(),
     bindings: trail.bindings,
     auditSink: (options) => awaitedAuditSink({ ...options, maxWaitMs: trail.maxWaitMs }),
-    spooledEvents: trail.spooled,
     keepsTrying: () => !ended.signal.aborted,
-    writeEvent: createEventLog(process.stdout),
+    writeEvent: eventLog.write,
     upgrades: {
       isPossible: (c) => (c.env as NodeBindings).canUpgrade,
       accept: (received, stream) =>
@@ -127,6 +130,10 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
     masters: () => resp?.masters() ?? new Map(),
     promotions: () => resp?.promotions() ?? 0,
     pendingFacts: async () => resp?.pendingFacts(),
+    *sums() {
+      yield [seriesName('portcullis_audit_events_total', ['spooled']), trail.spooled()]
+      yield [seriesName('portcullis_audit_events_total', ['lost']), eventLog.lost()]
+    },
     get checks() {
       const isCluster = REDIS_URL !== undefined && parseRedisUrl(REDIS_URL)?.lanes !== undefined
       return resp !== undefined && isCluster ? [clusterCheck(resp)] : []
@@ -135,6 +142,7 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
     endWaits: () => ended.abort(),
     async close() {
       await trail.close()
+      await eventLog.close()
       resp?.close()
       await Promise.all([...origins.values()].map((origin) => origin.close()))
     },

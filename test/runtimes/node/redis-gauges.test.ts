@@ -1,7 +1,7 @@
 /** The masters of a cluster in the metrics. */
 import { expect, test } from 'vitest'
 import { BUCKETS_MS } from '../../../src/observability/metrics/catalogue.ts'
-import { createCounters } from '../../../src/observability/metrics/counters.ts'
+import { createCounters, seriesName } from '../../../src/observability/metrics/counters.ts'
 import { exposition } from '../../../src/observability/metrics/exposition.ts'
 import { policyGauges } from '../../../src/runtimes/node/policy-version.ts'
 import type { ServerState } from '../../../src/runtimes/node/redis/socket/resp-client.ts'
@@ -15,12 +15,15 @@ const STATE: ServerState = {
   ...{ durations: durations(2, 3), sumMs: 5.5 },
 }
 
+const LOST = seriesName('portcullis_audit_events_total', ['lost'])
+
 function createWorld(state: ServerState = STATE) {
-  const world = { masters: new Map([[ADDRESS, state]]), promotions: 0 }
+  const world = { masters: new Map([[ADDRESS, state]]), promotions: 0, lost: 0 }
   const withMasters = masterMetrics({
     masters: () => world.masters,
     promotions: () => world.promotions,
     pendingFacts: async () => 7,
+    sums: () => [[LOST, world.lost]],
   })
   return { world, gauges: withMasters(policyGauges(undefined)), withMasters }
 }
@@ -58,6 +61,7 @@ test('calls, their durations, silences and failovers are reported once, by all g
     expect(text).toContain(`${line}\n`)
   world.masters.set(ADDRESS, { ...STATE, answered: 5, doubted: 2, fenced: 1 })
   world.promotions = 1
+  world.lost = 4
   // After a reload of the policy, both gateways report for a while.
   const next = createCounters(withMasters(policyGauges(undefined)).counted)
   expect(Object.fromEntries(next.take())).toEqual({
@@ -65,6 +69,7 @@ test('calls, their durations, silences and failovers are reported once, by all g
     [`["portcullis_redis_master_calls_total","${ADDRESS}","doubted"]`]: 2,
     [`["portcullis_redis_master_fenced_total","${ADDRESS}"]`]: 1,
     '["portcullis_redis_failovers_total"]': 1,
+    [LOST]: 4,
   })
   expect([...counters.take()]).toEqual([])
 })
