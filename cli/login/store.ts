@@ -4,16 +4,17 @@
  */
 import { randomUUID } from 'node:crypto'
 import {
-  existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
+  renameSync,
+  rmdirSync,
   rmSync,
   statSync,
-  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { replace } from '../../dev/private-file.ts'
 import { Failure, UNDECIDED, usage } from '../failure.ts'
@@ -81,49 +82,81 @@ function read(env: NodeJS.ProcessEnv): Logins {
   throw usage(`${file} cannot be read; remove it, and log in again`)
 }
 
-/** Runs `work` while no other command renews or ends a login: a refresh token may be used once. */
+/**
+ * Runs `work` while no other command renews or ends a login: a refresh token may be used once.
+ *
+ * The lock is the only file of a folder. Its name is unique to its holder, and each step is one atomic call: the folder is
+ * renamed to its place with the file in it, which fails if a file is there, and a lock is taken over by renaming
+ * its file, which one command can do. So a command never removes the lock of another one. The holder writes
+ * to the file again and again. A network file system may cache its time, but not what it contains when it is opened.
+ */
 export async function alone<Value>(
   work: () => Promise<Value>,
   env = process.env,
   { pollMs, beatMs, quietMs, waitMs } = LOCK_TIMES,
 ): Promise<Value> {
-  const lock = join(configFolder(env), 'lock')
-  const own = join(lock, randomUUID())
+  const folder = join(configFolder(env), 'lock')
+  const own = join(folder, randomUUID())
   mkdirSync(configFolder(env), { recursive: true, mode: FOLDER_MODE })
-  let seenMs: number | undefined
-  for (let waited = 0, quiet = 0; !tryLock(lock, own); waited += pollMs, quiet += pollMs) {
+  let seen = ''
+  for (let waited = 0, quiet = 0; ; waited += pollMs, quiet += pollMs) {
+    const holder = holderOf(folder)
+    if (holder === undefined && lock(folder, own)) break
+    const state = `${holder?.file} ${holder?.beat}`
+    if (state !== seen) quiet = 0
+    seen = state
+    // Left by a command that was killed: others write to it again and again, however long they take.
+    if (holder !== undefined && quiet >= quietMs && succeeds(() => renameSync(holder.file, own)))
+      break
     if (waited > waitMs)
-      throw new Failure(UNDECIDED, 'login_busy', `another command has held ${lock} for too long`)
-    const changedMs = statSync(lock, { throwIfNoEntry: false })?.mtimeMs
-    if (changedMs !== seenMs) quiet = 0
-    seenMs = changedMs
-    // Left by a command that was killed: others set its time again and again, however long they take.
-    if (quiet >= quietMs) rmSync(lock, { recursive: true, force: true })
+      throw new Failure(UNDECIDED, 'login_busy', `another command has held ${folder} for too long`)
     await wait(pollMs)
   }
-  const beat = setInterval(() => {
-    try {
-      if (existsSync(own)) utimesSync(lock, new Date(), new Date())
-    } catch {
-      // Another command has removed the lock.
-    }
-  }, beatMs)
+  let beats = 0
+  // It fails if another command has taken the lock over: `r+` creates no file.
+  const beat = () => void succeeds(() => writeFileSync(own, `${++beats}`, { flag: 'r+' }))
+  const timer = setInterval(beat, beatMs)
   try {
     return await work()
   } finally {
-    clearInterval(beat)
-    // A process that was suspended may have lost the lock to another one.
-    if (existsSync(own)) rmSync(lock, { recursive: true, force: true })
+    clearInterval(timer)
+    // A process that was suspended may have lost the lock to another one, whose file keeps the folder.
+    rmSync(own, { force: true })
+    succeeds(() => rmdirSync(folder))
   }
 }
 
-function tryLock(lock: string, own: string): boolean {
+/** Returns the file of the command that has the lock, and what it contains. Undefined: it seems to be free. */
+function holderOf(folder: string): { file: string; beat: string } | undefined {
   try {
-    mkdirSync(lock)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
-    throw error
+    const [name] = readdirSync(folder)
+    if (name === undefined) return undefined
+    const file = join(folder, name)
+    return { file, beat: readFileSync(file, 'utf8') }
+  } catch {
+    return undefined
   }
-  writeFileSync(own, '')
-  return true
+}
+
+/** Returns false if another command was faster. */
+function lock(folder: string, own: string): boolean {
+  const draft = `${folder}-${basename(own)}`
+  mkdirSync(draft, { mode: FOLDER_MODE })
+  try {
+    writeFileSync(join(draft, basename(own)), '')
+    // Windows renames to no folder that exists. This removes an empty one only.
+    succeeds(() => rmdirSync(folder))
+    return succeeds(() => renameSync(draft, folder))
+  } finally {
+    rmSync(draft, { recursive: true, force: true })
+  }
+}
+
+function succeeds(work: () => void): boolean {
+  try {
+    work()
+    return true
+  } catch {
+    return false
+  }
 }
