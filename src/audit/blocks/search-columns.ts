@@ -101,17 +101,20 @@ export function idsIn(bytes: Uint8Array): readonly string[] {
   return ids
 }
 
+/** An id that is no UUID has the same place, and the bytes that `Number.parseInt` reads. */
 function idsOf(events: readonly AuditEvent[]): Uint8Array {
   const bytes = new Uint8Array(events.length * BYTES_PER_ID)
-  let digits = 0
-  for (const { id } of events)
-    for (let at = 0; at < id.length; at += 1) {
-      const value = DIGITS.get(id[at] ?? '')
-      if (value === undefined) continue
-      const place = digits >> 1
-      bytes[place] = ((bytes[place] ?? 0) << 4) | value
-      digits += 1
+  for (const [index, { id }] of events.entries()) {
+    const digits = id.replaceAll('-', '').slice(0, 2 * BYTES_PER_ID)
+    for (let at = 0; at < digits.length; at += 2) {
+      const high = DIGITS.get(digits[at] ?? '')
+      const low = DIGITS.get(digits[at + 1] ?? '')
+      const isByte = high !== undefined && low !== undefined
+      bytes[index * BYTES_PER_ID + at / 2] = isByte
+        ? (high << 4) | low
+        : Number.parseInt(digits.slice(at, at + 2), 16)
     }
+  }
   return bytes
 }
 

@@ -1,6 +1,7 @@
 /** How much of the trail a query reads. */
 import { v7 } from 'uuid'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import { idsIn, searchColumnsOf } from '../../../src/audit/blocks/search-columns.ts'
 import { createCheckpointSealer } from '../../../src/audit/chain.ts'
 import type { AuditEvent } from '../../../src/audit/event.ts'
 import { auditQuerySchema, type TenantOfIssuers } from '../../../src/audit/log.ts'
@@ -251,4 +252,16 @@ describe('an operator of a tenant', () => {
     expect(found).toMatchObject({ allow: 3 })
     expect(parsed).toBe(PARSED)
   })
+})
+
+test.each([
+  ['0199A2F4-0000-7000-8000-0000000000ff', '0199a2f4-0000-7000-8000-0000000000ff'],
+  // As `Number.parseInt` reads each two digits, so that digests of stored blocks stay valid.
+  ['0199gg1g-g100-7000-8000-0000000000ff', '01990001-0000-7000-8000-0000000000ff'],
+  ['0199', '01990000-0000-0000-0000-000000000000'],
+  ['0199a2f4-0000-7000-8000-0000000000ffabcd', '0199a2f4-0000-7000-8000-0000000000ff'],
+])('the id %s moves no other id of its block', (id, stored) => {
+  const [first, last] = [v7(), v7()]
+  const { ids } = searchColumnsOf([first, id, last].map((id) => anEvent({ id })))
+  expect(idsIn(ids)).toEqual([first, stored, last])
 })
