@@ -3,8 +3,8 @@ import { sha256 } from '../crypto/sha256.ts'
 import { replaceResponse } from './replaced-response.ts'
 
 /**
- * Sets the `ETag` of a document, and answers a client that has it with 304 (RFC 9110 section 13.1.2). Reads the whole
- * document.
+ * Sets the `ETag` of a document. Answers a request whose `If-None-Match` names this tag with 304 (RFC 9110 section
+ * 13.1.2). Reads the whole document.
  */
 export const entityTag: MiddlewareHandler = async function entityTag(c, next) {
   await next()

@@ -37,7 +37,8 @@ export function refuseBeyond(
 
 /**
  * Throws `Denied` (`invalid_input`) for a role that the policy does not have: it grants nothing. An
- * operator with a tenant learns no other role of the policy, as in the console.
+ * operator with a tenant gets no list of the roles of the policy, as in the console. The operator can still guess a
+ * role: the status for one that exists is 201 or 403 (see {@link refuseBeyond}), which is what each use of it shows.
  */
 export function refuseUnknownRoles(
   operator: Principal,

@@ -23,7 +23,7 @@ export interface IdToken {
 }
 
 export interface IdTokenUse {
-  /** That of the login. Undefined: it is not known. */
+  /** The nonce of the login. Undefined: the session has not stored it. */
   readonly nonce?: string | undefined
   /** The token may lack the nonce, and must not have another one (OpenID Connect Core section 12.2). */
   readonly isRefreshed?: boolean

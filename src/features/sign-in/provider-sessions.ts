@@ -120,7 +120,7 @@ export function createProviderSessions({
   }
 }
 
-/** Checks of a verified ID token: it is of another login, or the provider's rules refuse its claims. A login would fail, too. */
+/** Checks of a verified ID token: its nonce is that of another login, or rules refuse its claims. A login would fail, too. */
 const RULES: readonly string[] = [
   'id_token_nonce',
   'id_token_required_claim',
