@@ -233,7 +233,7 @@ describe('the cache of verified tokens', () => {
   })
 
   it.each([
-    // So many that other objects on the heap do not count beside them.
+    // Enough tokens that other objects on the heap are negligible.
     ['ordinary', 2_000, { client_id: 'c'.repeat(36), scope: 'orders:read orders:write' }],
     [
       'long',
