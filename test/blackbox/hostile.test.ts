@@ -36,8 +36,9 @@ const routes = policy.routes.map(({ method, path, permission, relation }) => ({
   body: bodies[`${method} ${path}`],
 }))
 type Route = (typeof routes)[number]
-/** What a route is to the stages that refuse: whether it has a body, and whether it requires a relation. */
-const kindOf = ({ body, demandsRelation }: Route) => [body !== undefined, demandsRelation].join()
+/** What a route is to the stages and the proxy: its method, whether it has a body, and whether it requires a relation. */
+const kindOf = ({ method, body, demandsRelation }: Route) =>
+  [method, body !== undefined, demandsRelation].join()
 /**
  * All guarded routes. The stages that refuse are the same code on each runtime: on Node each run attacks one route of
  * each kind.
