@@ -266,6 +266,55 @@ export const REVIVED: Graph = {
   maxWork: 2_000,
 }
 
+const DIRECT = (type: string): RelationDefinition => ({
+  userset: { kind: 'direct' },
+  directTypes: [{ type, kind: 'object' }],
+})
+
+/**
+ * A group has a parent of a type that the model does not permit: such a tuple may be older than the model. An exclusion
+ * is not in the index of subjects, so the check visits parents.
+ */
+export const FOREIGN_PARENT: Graph = {
+  model: {
+    types: new Map([
+      ['user', new Map()],
+      ['doc', new Map([['b', DIRECT('user')]])],
+      [
+        'group',
+        new Map<string, RelationDefinition>([
+          ['parent', DIRECT('group')],
+          [
+            'a',
+            {
+              userset: { kind: 'tuple_to_userset', tupleset: 'parent', computed: 'b' },
+              directTypes: [],
+            },
+          ],
+          [
+            'b',
+            {
+              userset: {
+                kind: 'exclusion',
+                base: { kind: 'direct' },
+                subtract: { kind: 'computed', relation: 'a' },
+              },
+              directTypes: [{ type: 'user', kind: 'object' }],
+            },
+          ],
+        ]),
+      ],
+    ]),
+  },
+  tuples: [
+    { object: 'group:1', relation: 'parent', subject: 'doc:1' },
+    { object: 'doc:1', relation: 'b', subject: 'user:1' },
+  ],
+  queries: [queryFor('group:1', 'a', 'user:1'), queryFor('doc:1', 'b', 'user:1')],
+  maxDepth: 25,
+  maxWork: 2_000,
+}
+
 /**
  * Groups: a robot may only lead one, one contains everybody, leaders are members, and one user is
  * in many groups.

@@ -14,7 +14,7 @@ import { CHECK_SCRIPT } from '../../../../src/redis/scripts.generated.ts'
 import { usualOrLong } from '../../../harness/long.ts'
 import { ROOT } from '../../../harness/process.ts'
 import { decide, TooLarge } from '../oracle.ts'
-import { GROUPS, type Graph, graphs, REVIVED, SEED } from './graphs.ts'
+import { FOREIGN_PARENT, GROUPS, type Graph, graphs, REVIVED, SEED } from './graphs.ts'
 import { answersOf, restOver } from './world.ts'
 
 /** The script with the names of its source, which change no instruction of it. */
@@ -23,11 +23,10 @@ const WITH_NAMES = await readLuaFiles(join(ROOT, 'src')).embeddedOf(
   true,
 )
 const QUERIES = 10
-const EXAMPLES: [Graph][] = [[REVIVED], [GROUPS]]
+const EXAMPLES: [Graph][] = [[REVIVED], [GROUPS], [FOREIGN_PARENT]]
 /** 10,000 of them are 100,000 queries and take some minutes: `RELATION_GRAPHS=10000`. */
 const RUNS = { seed: SEED, numRuns: Number(process.env.RELATION_GRAPHS ?? usualOrLong(250, 500)) }
 const MAX_STEPS = 20_000
-const MUTANT_RUNS = 1_500
 /** A work limit that a small graph may exceed. */
 const FEW = 100
 /** Redis keeps every script until SCRIPT FLUSH. */
@@ -179,7 +178,8 @@ describe.each(['auto', 'embedded'] as const)('the check over Redis (%s)', (prefe
         }
         await compare(mutant, graph, countsNow())
       }),
-      { ...RUNS, numRuns: MUTANT_RUNS, endOnFailure: true, examples: EXAMPLES },
+      // The graphs of the comparison above, so that it would find each of these mistakes.
+      { ...RUNS, endOnFailure: true, examples: EXAMPLES },
     )
     expect(found.errorInstance).toMatchObject({ message: expect.stringContaining(', expected ') })
   })
