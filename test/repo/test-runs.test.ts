@@ -60,10 +60,8 @@ const processes = [FIRST, ...ONE_BY_ONE].map(({ project, mode = 'test' }) => ({
   files: filesOf(mode, [project]),
 }))
 const inEachRun = new Set(processes.flatMap(({ files }) => [...files]))
-const inLongRun = filesOf(
-  'long',
-  runs().find(({ script }) => script === 'test:long')?.projects ?? [],
-)
+const projectsOfLong = runs().find(({ script }) => script === 'test:long')?.projects ?? []
+const inLongRun = filesOf('long', projectsOfLong)
 
 /** Whether a file, or a file of `test/` that it imports, does more in a long run. */
 function doesMore(path: string, seen = new Set<string>()): boolean {
@@ -110,6 +108,15 @@ test('npm run test:long runs each file that does more in it', () => {
   const using = testFiles.filter((path) => doesMore(path))
   expect(using.length).toBeGreaterThan(3)
   expect(using.filter((path) => !inLongRun.has(path))).toEqual([])
+  // A file of several projects, such as one for each runtime, does more in each of them.
+  for (const { project, files } of processes) {
+    const more = using.filter((path) => files.has(path))
+    const found = projectsOfLong.includes(project) ? filesOf('long', [project]) : new Set()
+    expect(
+      more.filter((path) => !found.has(path)),
+      project,
+    ).toEqual([])
+  }
 })
 
 test('continuous integration runs a file of each row that docs/checklist.md calls proven', () => {
