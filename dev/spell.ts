@@ -1,7 +1,8 @@
 /**
  * `npm run spell`: checks the spelling of sources and documents. cspell would read most words again and again, in another
  * file. So it reads each word once for all files of a kind that have the same settings, in a file with these settings.
- * Prints each unknown word with the first line that has it.
+ * Prints each unknown word with the first line that has it. Each list ends with a misspelled word: if cspell does not
+ * report it, the settings or the words before it hide words from the check.
  */
 import { spawnSync } from 'node:child_process'
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -35,6 +36,8 @@ const PROGRAM = join(ROOT, 'node_modules/cspell/bin.mjs')
 const CACHE = join(ROOT, 'node_modules/.cache')
 /** A word, with the signs that cspell reads as a part of it, or of an address that it ignores. */
 const WORD = /[^\s(){}[\]<>;:,"`|!?*^~$=&/#%]+/g
+/** A misspelled word. cspell would report it here too without the replacement. */
+const MISSPELLED = 'misspelling'.replace('ss', 's')
 /** A line of a report: path, line, column, and the message. */
 const REPORT = /^(.+?):(\d+):\d+ - (.+)$/
 
@@ -90,7 +93,7 @@ function readGroups(): ReadonlyMap<string, Group> {
 function writeTo(folder: string, groups: ReadonlyMap<string, Group>): void {
   for (const [path, { words }] of groups) {
     mkdirSync(join(folder, dirname(path)), { recursive: true })
-    writeFileSync(join(folder, path), [...words.keys()].join('\n'))
+    writeFileSync(join(folder, path), [...words.keys(), MISSPELLED].join('\n'))
   }
   const dictionaryDefinitions = settings.dictionaryDefinitions.map((definition) => ({
     ...definition,
@@ -117,17 +120,29 @@ try {
     maxBuffer: Number.POSITIVE_INFINITY,
   })
   let checked = 0
+  let unknown = 0
+  /** The lists with a report of their last word. */
+  const ended = new Set<string>()
   for (const line of `${stdout}\n${stderr}`.split('\n').filter(Boolean)) {
     const [, path = '', at = '', message = ''] = REPORT.exec(line) ?? []
-    const place = [...(groups.get(path)?.words.values() ?? [])][Number(at) - 1]
-    if (place !== undefined) console.log(`${place} - ${message}`)
+    const places = [...(groups.get(path)?.words.values() ?? [])]
+    const place = places[Number(at) - 1]
+    if (place !== undefined) {
+      console.log(`${place} - ${message}`)
+      unknown += 1
+    } else if (Number(at) === places.length + 1) ended.add(path)
     else if (line.startsWith('CSpell: ')) checked = Number(/Files checked: (\d+)/.exec(line)?.[1])
     else console.log(line)
   }
   // Its own patterns of what it ignores decide which files it checks.
   if (checked !== groups.size)
     console.error(`spell: read ${checked} of ${groups.size} lists of words`)
-  if (status !== 0 || checked !== groups.size) process.exitCode = 1
+  const hidden = [...groups.keys()].filter((path) => !ended.has(path))
+  for (const path of hidden)
+    console.error(`spell: words of ${path}, or of files with the same settings, are hidden`)
+  // cspell exits with 1 if it reports words.
+  if (status !== 1 || unknown > 0 || checked !== groups.size || hidden.length > 0)
+    process.exitCode = 1
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }
