@@ -35,6 +35,13 @@ async function send(method: string, path: string, body?: unknown) {
   return { status: response.status, json: text === '' ? undefined : JSON.parse(text), response }
 }
 
+test('Workers of tests have no globals of Node, as the shipped one', async () => {
+  expect((await send('GET', '/globals')).json).toEqual({
+    Buffer: 'undefined',
+    process: 'undefined',
+  })
+})
+
 test('the demo origin reports the caller that the gateway named', async () => {
   const { json, response } = await send('GET', '/public/ping')
   expect(json).toEqual({

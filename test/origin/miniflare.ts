@@ -1,6 +1,6 @@
 /** Runs a Worker with a D1 database in real workerd, as `wrangler dev` does. */
 import { convertV4MiniflareOptions, Miniflare } from 'miniflare'
-import { bundle, COMPATIBILITY_DATE } from './workerd.ts'
+import { bundle, COMPATIBILITY_DATE, COMPATIBILITY_FLAGS } from './workerd.ts'
 
 interface MiniflareOptions {
   /** Path of the entry module. */
@@ -22,7 +22,7 @@ export async function startMiniflare({ entry, vars, port, d1, folder }: Miniflar
       ...{ host: '127.0.0.1', port, cf: false },
       modules: [{ type: 'ESModule', path: 'worker.js', contents }],
       compatibilityDate: COMPATIBILITY_DATE,
-      compatibilityFlags: ['enable_request_signal'],
+      compatibilityFlags: COMPATIBILITY_FLAGS,
       bindings: { ...vars },
       d1Databases: [d1],
     }),

@@ -62,6 +62,7 @@ function build(env: Env, runtime: Runtime) {
     return limit(c, next)
   })
   app.get('/read-here', (c) => c.text('read'))
+  app.get('/globals', (c) => c.json({ Buffer: typeof Buffer, process: typeof process }))
   app.post('/read-here', async (c) => {
     const bytes = await new Response(c.get('portcullis.body') as ReadableStream).arrayBuffer()
     return c.text(String(bytes.byteLength))

@@ -1,15 +1,25 @@
 /** Runs a Worker in real workerd, without anything between it and the socket. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 import { build } from 'esbuild'
+import { parse } from 'smol-toml'
 import { policyTsconfig } from '../../dev/start/policy-paths.ts'
-import { freePort, ROOT } from '../harness/process.ts'
+import { ROOT } from '../harness/process.ts'
 
 const WORKERD = join(import.meta.dirname, '../../node_modules/.bin/workerd')
-export const COMPATIBILITY_DATE = '2026-11-01'
+/** The settings of the shipped Worker. */
+const { compatibility_date, compatibility_flags, minify, keep_names } = parse(
+  readFileSync(join(ROOT, 'wrangler.toml'), 'utf8'),
+)
+export const COMPATIBILITY_DATE = String(compatibility_date)
+export const COMPATIBILITY_FLAGS = compatibility_flags as string[]
+/** The report of workerd that it listens. */
+const LISTENS = /"event":"listen","socket":"http","port":(\d+)/
 
 export interface Running {
   readonly port: number
@@ -26,7 +36,7 @@ export interface WorkerdOptions {
   readonly policy?: string | undefined
   /** Text bindings. */
   readonly vars: Readonly<Record<string, string>>
-  /** Default: a free one. */
+  /** Default: workerd chooses a free one. */
   readonly port?: number
 }
 
@@ -48,6 +58,8 @@ async function bundleAnew(entry: string, policy?: string): Promise<Uint8Array> {
     bundle: true,
     format: 'esm',
     target: 'es2024',
+    minify: minify === true,
+    keepNames: keep_names !== false,
     conditions: ['workerd', 'worker', 'browser'],
     ...(policy !== undefined && { tsconfigRaw: policyTsconfig(join(ROOT, policy)) }),
   })
@@ -59,11 +71,10 @@ export async function startWorkerd({
   entry,
   policy,
   vars,
-  port: chosen,
+  port: wanted = 0,
 }: WorkerdOptions): Promise<Running> {
   const directory = await mkdtemp(join(tmpdir(), 'portcullis-workerd-'))
   await writeFile(join(directory, 'worker.js'), await bundle(entry, policy))
-  const port = chosen ?? (await freePort())
   const bindings = Object.entries(vars)
     .map(([name, value]) => `(name = ${JSON.stringify(name)}, text = ${JSON.stringify(value)})`)
     .join(', ')
@@ -75,23 +86,29 @@ const config :Workerd.Config = (
     (name = "main", worker = (
       modules = [(name = "worker.js", esModule = embed "worker.js")],
       compatibilityDate = "${COMPATIBILITY_DATE}",
-      compatibilityFlags = ["enable_request_signal"],
+      compatibilityFlags = ${JSON.stringify(COMPATIBILITY_FLAGS)},
       bindings = [${bindings}])),
     (name = "internet", network = (allow = ["private", "public"])),
   ],
-  sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "main")]
+  sockets = [(name = "http", address = "127.0.0.1:${wanted}", http = (), service = "main")]
 );
 `,
   )
-  const child = spawn(WORKERD, ['serve', join(directory, 'config.capnp')], {
-    stdio: ['ignore', 'pipe', 'pipe'],
+  const child = spawn(WORKERD, ['serve', '--control-fd=3', join(directory, 'config.capnp')], {
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   })
+  const closed = once(child, 'close')
   let log = ''
   for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', (text: string) => {
+    (stream as Readable).setEncoding('utf8').on('data', (text: string) => {
       log += text
     })
-  await listening(child, port, () => log)
+  const port = await portOf(child.stdio[3] as Readable)
+  if (port === undefined) {
+    await closed
+    throw new Error(`workerd stopped: ${log}`)
+  }
+  await fetch(`http://127.0.0.1:${port}/read-here`)
   return {
     port,
     pid: child.pid ?? 0,
@@ -104,14 +121,13 @@ const config :Workerd.Config = (
   }
 }
 
-async function listening(child: ChildProcess, port: number, log: () => string): Promise<void> {
-  for (;;) {
-    if (child.exitCode !== null) throw new Error(`workerd stopped: ${log()}`)
-    try {
-      await fetch(`http://127.0.0.1:${port}/read-here`)
-      return
-    } catch {
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
+/** Returns the port that the process reports, or undefined if it ends before. No other process can answer in its place. */
+async function portOf(reports: Readable): Promise<number | undefined> {
+  let text = ''
+  for await (const chunk of reports.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
+    text += chunk
+    const [, port] = LISTENS.exec(text) ?? []
+    if (port !== undefined) return Number(port)
   }
+  return undefined
 }
