@@ -3,8 +3,7 @@ import type { Context, Hono } from 'hono'
 import type { JSONWebKeySet } from 'jose'
 import type { TokenSources } from '../access/tokens/token-sources.ts'
 import { DPOP_ALGORITHMS } from '../crypto/dpop-algorithms.ts'
-import { entityTag } from '../http/entity-tag.ts'
-import { CACHEABLE } from '../http/response-headers.ts'
+import { documentResponse } from '../http/entity-tag.ts'
 import { createApp } from '../http/router.ts'
 import type { PolicyRoute } from '../policy/route.ts'
 
@@ -64,9 +63,9 @@ export const ownFirst = (issuers: readonly string[], publicUrl: string): readonl
   ...issuers.filter((issuer) => issuer !== publicUrl),
 ]
 
-/** Creates the handler of a document. It is cacheable for five minutes, and has an ETag. */
-export const publicDocument = (document: () => object) =>
-  [entityTag, (c: Context) => c.json(document(), 200, CACHEABLE)] as const
+/** Creates the handler of a document. */
+export const publicDocument = (document: () => object) => (c: Context) =>
+  documentResponse(c, JSON.stringify(document()))
 
 /**
  * Creates `GET /jwks.json` (RFC 7517) and `GET /oauth-protected-resource` (RFC 9728). The apps of features
@@ -81,7 +80,8 @@ export function wellKnownRoutes(
   const app = createApp()
   for (const each of apps) app.route('/', each)
   const document = resourceMetadata(options, publicUrl, { requiresProofs: requireProofs(routes) })
-  return app
-    .get('/jwks.json', ...publicDocument(publicKeys))
-    .get('/oauth-protected-resource', ...publicDocument(() => document))
+  return app.get('/jwks.json', publicDocument(publicKeys)).get(
+    '/oauth-protected-resource',
+    publicDocument(() => document),
+  )
 }

@@ -250,7 +250,10 @@ function guard({ core, policy }: GuardParts): Contribution {
     const described = { ...core, issuers: listIssuers(policy, core) }
     metadata.all(document, anyOrigin('GET'))
     const terms = { scopes: supported, requiresProofs: route.dpop }
-    metadata.get(document, ...publicDocument(() => resourceMetadata(described, url, terms)))
+    metadata.get(
+      document,
+      publicDocument(() => resourceMetadata(described, url, terms)),
+    )
     const relations = new Map(
       Object.entries(tools).flatMap(([name, tool]) => {
         if (tool === true || tool.relation === undefined) return []

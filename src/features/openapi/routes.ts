@@ -1,7 +1,6 @@
 /** The description of the gateway's own calls, as OpenAPI and as a page. */
 import type { Hono } from 'hono'
-import { entityTag } from '../../http/entity-tag.ts'
-import { CACHEABLE } from '../../http/response-headers.ts'
+import { documentResponse } from '../../http/entity-tag.ts'
 import { createApp } from '../../http/router.ts'
 import type { Operation } from '../../routes/operation.ts'
 import { type DocumentOptions, type OpenApiDocument, openApiDocument } from './document.ts'
@@ -44,12 +43,10 @@ export function openApiRoutes({
   }
 
   return createApp()
-    .get('/openapi.json', entityTag, (c) => c.json(described(), 200, CACHEABLE))
-    .get('/docs', entityTag, async (c) => {
+    .get('/openapi.json', (c) => documentResponse(c, JSON.stringify(described())))
+    .get('/docs', async (c) => {
       page ??= await createDocsPage(described(), publicUrl)
-      return c.html(page.html, 200, { ...CACHEABLE, ...page.headers })
+      return documentResponse(c, page.html, 'text/html; charset=UTF-8', page.headers)
     })
-    .get('/docs.js', entityTag, (c) =>
-      c.body(SCRIPT, 200, { ...CACHEABLE, 'Content-Type': 'text/javascript; charset=UTF-8' }),
-    )
+    .get('/docs.js', (c) => documentResponse(c, SCRIPT, 'text/javascript; charset=UTF-8'))
 }

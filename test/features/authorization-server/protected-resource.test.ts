@@ -1,4 +1,5 @@
 /** The metadata of the gateway and of its paths as protected resources (RFC 9728). */
+import type { RequestListener } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { authorizationCode } from '../../../src/features/authorization-code/index.ts'
 import { authorizationServer } from '../../../src/features/authorization-server/index.ts'
@@ -28,9 +29,20 @@ const signsIn = (features: readonly Feature[]) => features.some(({ name }) => na
 
 let started: Awaited<ReturnType<typeof startGateway>>
 beforeAll(async () => {
-  started = await startGateway({ signs: true })
+  started = await startGateway({ signs: true, origin: answerAsOrigin })
 })
 afterAll(() => started?.close())
+
+const BYTES = Buffer.from([0xff, 0x00, 0x80, 0xfe])
+
+/** Has documents of its own: `tagged`, of which it sends a part, and `bare`. */
+const answerAsOrigin: RequestListener = ({ url, headers: { range } }, response) => {
+  const kind = url?.split('/').at(-1)
+  if (kind !== 'tagged' && kind !== 'bare') return void response.end('[]')
+  if (kind === 'tagged') response.setHeader('ETag', '"1"')
+  if (range === undefined) return void response.end(BYTES)
+  response.writeHead(206, { 'Content-Range': 'bytes 0-1/4' }).end(BYTES.subarray(0, 2))
+}
 
 /** `bound`: all of its routes require proofs. */
 function metadataOf(features: readonly Feature[], bound = false, variables = {}) {
@@ -132,6 +144,45 @@ test('an origin keeps its documents that no path of the gateway has, or that a r
     expect([path, await sourceOf(path)]).toEqual([path, 'origin'])
   for (const path of ['', '/notes']) expect([path, await sourceOf(path)]).toEqual([path, 'gateway'])
 })
+
+test.each(['isolate', 'Node'] as const)(
+  'an origin keeps its tags and bytes on %s',
+  async (runtime) => {
+    const policy = definePolicy({
+      roles: {},
+      limits: {},
+      features: [authorizationServer()],
+      routes: [{ method: 'GET', path: '/*', anonymous: true, limits: [] }],
+    })
+    const onNode =
+      runtime === 'Node'
+        ? await startGateway({ runtime, policy, signs: true, origin: answerAsOrigin })
+        : undefined
+    const app = started.isolate(policy)
+    const send = (path: string, headers: Record<string, string>) =>
+      onNode
+        ? fetch(onNode.url + path, { headers })
+        : app.request(`https://gateway.test${path}`, { headers })
+    const at = '/.well-known/oauth-protected-resource'
+    for (const [kind, etag] of [
+      ['tagged', '"1"'],
+      ['bare', null],
+    ] as const)
+      for (const [range, status, length] of [
+        [{}, 200, 4],
+        [{ Range: 'bytes=0-1' }, 206, 2],
+      ] as const) {
+        const response = await send(`${at}/${kind}`, { ...range, 'If-None-Match': '*' })
+        expect([kind, response.status, response.headers.get('ETag')]).toEqual([kind, status, etag])
+        const bytes = Buffer.from(await response.arrayBuffer())
+        expect(bytes.equals(BYTES.subarray(0, length))).toBe(true)
+      }
+    const own = await send(at, {})
+    const known = { 'If-None-Match': own.headers.get('ETag') ?? '' }
+    expect([own.status, (await send(at, known)).status]).toEqual([200, 304])
+    await onNode?.close()
+  },
+)
 
 test('a gateway whose routes all require proofs says so', async () => {
   for (const features of [[], [authorizationServer()]])

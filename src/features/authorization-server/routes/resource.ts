@@ -1,9 +1,8 @@
 /** The metadata of the gateway and of its paths as protected resources (RFC 9728). */
 import type { Hono } from 'hono'
 import { pathOf } from '../../../access/tokens/narrowed.ts'
-import { entityTag } from '../../../http/entity-tag.ts'
+import { documentResponse } from '../../../http/entity-tag.ts'
 import { shadows } from '../../../http/path-pattern.ts'
-import { CACHEABLE } from '../../../http/response-headers.ts'
 import { createApp } from '../../../http/router.ts'
 import type { PolicyRoute } from '../../../policy/route.ts'
 import { permissionsOfRoute } from '../../../policy/route-permissions.ts'
@@ -37,7 +36,6 @@ export function resourceRoutes(options: ResourceOptions): Hono {
   return createApp().on(
     'GET',
     [DOCUMENT, `${DOCUMENT}/*`],
-    entityTag,
     async function describeResource(c, next) {
       // As it was sent: another spelling is another resource.
       const { pathname: asked } = new URL(c.req.url)
@@ -51,7 +49,8 @@ export function resourceRoutes(options: ResourceOptions): Hono {
       const isOffered = offersScopes && path !== ''
       const scopes = isOffered ? [...new Set(found.flatMap(permissionsOfRoute))] : []
       const requiresProofs = bindsTokens || requireProofs(found)
-      return c.json(resourceMetadata(options, resource, { scopes, requiresProofs }), 200, CACHEABLE)
+      const document = resourceMetadata(options, resource, { scopes, requiresProofs })
+      return documentResponse(c, JSON.stringify(document))
     },
   )
 }

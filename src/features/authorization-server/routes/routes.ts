@@ -153,5 +153,8 @@ export function metadataRoutes({ publicUrl, more, forPages }: MetadataOptions): 
   const metadata = { ...authorizationServerMetadata(publicUrl), ...more }
   const app = createApp()
   if (forPages !== undefined) app.all(path, forPages('GET'))
-  return app.get(path, ...publicDocument(() => metadata))
+  return app.get(
+    path,
+    publicDocument(() => metadata),
+  )
 }
