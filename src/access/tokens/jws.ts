@@ -1,6 +1,7 @@
 /** Compact JWS (RFC 7515): grammar, strict parsing and signature verification. */
 import { base64url, compactVerify } from 'jose'
 import { JOSEError } from 'jose/errors'
+import { Unavailable } from '../../errors.ts'
 import { parseStrictJson } from '../../http/strict-json.ts'
 import type { TokenCheck } from '../../problems/checks.ts'
 import { MAX_KEY_ID_CHARS } from '../../validators/jwk.ts'
@@ -96,7 +97,7 @@ export function readPayload(token: string): Readonly<Record<string, unknown>> {
   return objectIn(payload, 'payload_encoding', 'payload_json')
 }
 
-/** Each creation leaves JavaScript. */
+/** Shared by all tokens, because creating a decoder is a call into the platform. */
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 function objectIn(segment: string, encoding: TokenCheck, json: TokenCheck) {
@@ -137,13 +138,28 @@ export function readOwnMember(object: Readonly<Record<string, unknown>>, name: s
   return Object.hasOwn(object, name) ? object[name] : undefined
 }
 
-/** Throws `Denied` unless the signature of `token` is valid for exactly this key and algorithm. */
+/** A dot and 64 bytes in base64url. */
+const ED25519_CHARACTERS = 87
+
+/**
+ * Throws `Denied` unless the signature of `token` is valid for exactly this key and algorithm. This verdict depends on
+ * both alone. Throws `Unavailable` if the platform fails: the token may be valid. {@link readHeader} must accept the
+ * token before.
+ */
 export async function verifySignature(token: string, key: VerificationKey): Promise<void> {
+  // The platform may throw for another length, as workerd does.
+  if (
+    key.algorithm.startsWith('Ed') &&
+    token.length - token.lastIndexOf('.') !== ED25519_CHARACTERS
+  )
+    throw rejected('signature')
   try {
     await compactVerify(token, key.cryptoKey, { algorithms: [key.algorithm] })
   } catch (cause) {
-    // The key was imported for this algorithm, so a failure here is caused by the token.
-    if (cause instanceof JOSEError) throw rejected('signature', { cause })
-    throw cause
+    if (!(cause instanceof JOSEError)) throw cause
+    // jose adds what the platform threw. A signature that is not valid has no cause.
+    throw cause.cause === undefined
+      ? rejected('signature', { cause })
+      : new Unavailable('gateway', 'refused', { cause })
   }
 }

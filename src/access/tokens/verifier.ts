@@ -90,8 +90,8 @@ export function createTokenVerifier({
   const names = issuers.map(({ issuer }) => issuer).filter((issuer) => trusted.has(issuer))
   const cache = maxCachedBytes === 0 ? undefined : createTokenCache(maxCachedBytes, tally)
   /**
-   * Tokens whose signature is bad, so that a client which repeats one costs no further verification. Only the same
-   * text for the same key is refused: this verdict cannot change.
+   * Tokens whose signature is not valid, with the key that they were verified with. A repeated token needs no further
+   * verification while its key is current: `verifySignature` gives the same verdict for the same text and key.
    */
   const forged = createLruMap<string, Required<Pick<Verified, 'key' | 'keySet'>>>({
     maxSize: MAX_FORGED_CHARACTERS,
@@ -108,8 +108,8 @@ export function createTokenVerifier({
     const cached = recall(token)
     if (cached !== undefined) return cached
     tally.misses += 1
-    const by = forged.get(token)
-    if (by !== undefined && hasCurrentKey(by)) throw rejected('signature')
+    const verifiedWith = forged.get(token)
+    if (verifiedWith !== undefined && hasCurrentKey(verifiedWith)) throw rejected('signature')
     const opaque = isCompactJws(token) ? undefined : calls?.opaqueIssuerOf(token)
     const call = opaque === undefined ? verifyJwt : calls?.callTo(opaque, 'opaque')
     const verified = await (call ?? verifyJwt)(token, waitUntil)
@@ -252,7 +252,8 @@ export interface Verified {
  * An entry lives until the token expires, at most 5 minutes, and only while its key set, if it has
  * one, still contains its key. New entries displace those that were not used for a minute.
  *
- * Refused tokens are NOT cached here. A sender can vary bad tokens at no cost and would fill the cache.
+ * Refused tokens do NOT enter this cache: a sender can vary them at no cost, and would displace valid tokens. Those
+ * whose signature is not valid have a smaller cache of their own.
  */
 export function createTokenCache(
   maxBytes: number = DEFAULT_CACHED_TOKEN_BYTES,

@@ -7,6 +7,9 @@ import { NOW_MS } from './signer.ts'
 
 const NONCE_SECRET = 'uYf2nW3vQk0rT8bLx5cZp1dHs7gJe4aM'
 
+/** Bytes of signatures: shorter and longer than those of each algorithm, and of their length. */
+const FORGED_LENGTHS = [1, 63, 64, 65, 255, 256, 257]
+
 const coordinate = (hex: string) => Buffer.from(hex, 'hex').toString('base64url')
 const FIVE = '459243b9aa581806fe913bce99817ade11ca503c64d9a3c533415c083248fbcc'
 /** Coordinates of P-256 that are not a public key (SEC 1 section 3.2.2.1). */
@@ -53,6 +56,22 @@ describe('in workerd, a DPoP proof', () => {
     const forged = proof.replace(/\.[^.]{4}([^.]*)$/, '.AAAA$1')
     const refusal = { code: 'invalid_dpop_proof', check: 'signature' }
     expect(await send(forged)).toEqual({ status: 401, body: refusal })
+  })
+
+  it.each(DPOP_ALGORITHMS)('of %s with a signature of any length is refused [S04]', async (alg) => {
+    const prover = await createProver(alg)
+    const proof = await prover.proof({ htu: `${origin}/orders`, nonce })
+    const [own] = proof.split(/\.[^.]+$/)
+    const onNode = verifierOf()
+    for (const bytes of FORGED_LENGTHS)
+      for (const fill of [0x00, 0xff]) {
+        const forged = `${own}.${Buffer.alloc(bytes, fill).toString('base64url')}`
+        const { status, body } = (await send(forged)) as { status: number; body: { check: string } }
+        expect([bytes, fill, status, body.check]).toEqual([bytes, fill, 401, 'signature'])
+        expect(await outcome(() => onNode.verify({ ...goodRequest, header: forged }))).toBe(
+          'invalid_dpop_proof:signature',
+        )
+      }
   })
 
   it.each(NO_POINTS)('with %s is refused [S08]', async (_, point) => {

@@ -326,6 +326,17 @@ describe('the cache of forged tokens', () => {
     expect(await outcome(async () => verifier.verify(await signer.token()))).toBe('ok')
   })
 
+  it('does not keep a valid token that the platform failed to verify', async () => {
+    const { verifier } = clocked()
+    const token = await signer.token()
+    const failing = vi
+      .spyOn(crypto.subtle, 'verify')
+      .mockRejectedValueOnce(new Error('out of memory'))
+    expect(await outcome(() => verifier.verify(token))).toBe('gateway:refused')
+    failing.mockRestore()
+    expect(await outcome(() => verifier.verify(token))).toBe('ok')
+  })
+
   it('accepts a token as soon as its key is published under the same name', async () => {
     const provider = await startProvider(publishing([signer.publicJwk]))
     const { clock, verifier } = clocked([issuerOf([], { jwks: undefined, jwksUri: provider.url })])
