@@ -98,6 +98,8 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
       const target = targetBelow(request)
       const abort = new AbortController()
       let clientFailed = false
+      // If a JavaScript stream fails, workerd ends the request normally, and the origin would treat the received part
+      // as the whole body. Therefore the request is aborted first. The platform's own bodies do not need this.
       const failClient = (error: unknown) => {
         clientFailed = true
         abort.abort(error)
@@ -119,7 +121,9 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
         method: incoming.method,
         headers: toObject(headers),
         body:
-          body instanceof ReadableStream && body !== incoming.body ? whole(body, failClient) : body,
+          body instanceof ReadableStream && body !== incoming.body
+            ? streamOf(body.getReader(), failClient)
+            : body,
         redirect: 'manual',
         cache: 'no-store',
         encodeResponseBody: 'manual',
@@ -136,7 +140,7 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
         if (answer.status === 101) return answer
         // Not `c.body()`: that would lose the separate Set-Cookie fields and the body's encoding.
         if (!readsEarly) return new Response(answer.body, answer)
-        return await readEarly(answer, (late) => {
+        return await readEarly(answer, binding === undefined, (late) => {
           // The timer that runs is the shorter one, and costs nothing more.
           if (watched === undefined) onTimer = late
           else {
@@ -179,14 +183,6 @@ function toObject(headers: ReadonlyMap<string, string>): Record<string, string> 
   for (const [name, value] of headers) object[name] = value
   return object
 }
-
-/**
- * Forwards a body that must reach the origin complete or not at all. If a JavaScript stream fails,
- * workerd ends the request normally, and the origin would treat the received part as the whole.
- * Therefore the request is aborted first. The platform's own bodies do not need this.
- */
-const whole = (body: ReadableStream<Uint8Array>, failed: (error: unknown) => void) =>
-  streamOf(body.getReader(), failed)
 
 /**
  * Returns scheme, authority and base path, without a trailing slash. Default: those that a service

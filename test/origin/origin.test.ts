@@ -79,6 +79,71 @@ test.each([
   expect(isCancelled).toBe(!isTaken)
 })
 
+describe('a response of a binding in the same process', () => {
+  const answer = (...chunks: (string | Error)[]) =>
+    createOrigin({
+      binding: {
+        async fetch() {
+          const body = new ReadableStream<Uint8Array>({
+            pull(controller) {
+              const chunk = chunks.shift()
+              if (chunk === undefined) controller.close()
+              else if (chunk instanceof Error) controller.error(chunk)
+              else controller.enqueue(new TextEncoder().encode(chunk))
+            },
+          })
+          return new Response(body, { headers: { 'Content-Length': '5' } })
+        },
+      },
+    }).send({
+      incoming: incoming('http://gateway.test/'),
+      headers: new Map<string, string>(),
+      body: null,
+      timeoutMs: 5_000,
+      readsEarly: true,
+    })
+
+  test('is read before its header if its end is there', async () => {
+    const whole = await answer('hello')
+    expect([isRead(whole), await whole.text()]).toEqual([true, 'hello'])
+  })
+
+  test('keeps what comes after its declared length', async () => {
+    const longer = await answer('hello', ' world')
+    expect([isRead(longer), await longer.text()]).toEqual([false, 'hello world'])
+    const failing = await answer('hello', new Error('lost'))
+    expect(isRead(failing)).toBe(false)
+    await expect(failing.text()).rejects.toThrow('lost')
+  })
+})
+
+test.each<readonly [string, (reader: ReadableStreamDefaultReader) => unknown, object]>([
+  ['the origin', (reader) => reader.cancel(), { dependency: 'origin', fault: 'unreachable' }],
+  ['the client', () => {}, { denial: { code: 'malformed_request', check: 'body_incomplete' } }],
+])('a body that ends early because of %s', async (_, leave, error) => {
+  let fail = (_: unknown): void => {}
+  const body = new ReadableStream<Uint8Array>({
+    pull: () => new Promise<void>((_, reject) => (fail = reject)),
+  })
+  const binding = {
+    async fetch(_: string, init: RequestInit): Promise<Response> {
+      const reader = (init.body as ReadableStream).getReader()
+      const reading = reader.read().catch(() => {})
+      // The source is pulled once the stream has started.
+      await new Promise((resolve) => setImmediate(resolve))
+      await leave(reader)
+      await new Promise((resolve) => setImmediate(resolve))
+      fail(new Error('connection lost'))
+      await reading
+      await new Promise((resolve) => setImmediate(resolve))
+      throw new TypeError('fetch failed')
+    },
+  }
+  const request = { incoming: incoming('http://gateway.test/'), timeoutMs: 5_000, body }
+  const sent = createOrigin({ binding }).send({ ...request, headers: new Map<string, string>() })
+  await expect(sent).rejects.toMatchObject(error)
+})
+
 describe('the authority of a request', () => {
   let origin: Awaited<ReturnType<typeof startHttpOrigin>>
   let canary: Awaited<ReturnType<typeof startHttpOrigin>>
