@@ -159,9 +159,9 @@ export const proxy = ({
     const received = await (stream === undefined || upgrade || !isSafe(request.method)
       ? sending
       : stream.during(sending, timeoutMs, cancelBody))
-    if (received.status === 101) return upgrades.accept(received, stream)
     const fields = fieldsOf(received.headers)
     refuseLarge(received, fields.length)
+    if (received.status === 101) return upgrades.accept(received, stream)
     const response =
       stream === undefined || isRead(received)
         ? received

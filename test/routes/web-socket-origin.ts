@@ -25,6 +25,7 @@ export default {
       closed.push(`${code} ${reason}`)
     })
     const headers = new Headers({ 'Set-Cookie': 'sid=1' })
+    if (request.headers.has('X-Large')) headers.set('X-Large', 'y'.repeat(131_072))
     if (request.headers.has('Sec-WebSocket-Protocol')) {
       headers.set('Sec-WebSocket-Protocol', 'chat')
     }

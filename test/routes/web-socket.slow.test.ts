@@ -107,6 +107,12 @@ describe('a WebSocket upgrade', () => {
     expect(reply.status).toBe(101)
   })
 
+  test('whose answer has more than 128 KiB of header fields is refused', async () => {
+    const caller = `Test-Caller: ${callerUntil(FAR)}`
+    const reply = await upgrade('GET', ...HANDSHAKE, caller, 'X-Large: yes')
+    expect([reply.status, reply.body]).toEqual([502, '{"fault":"too_large"}'])
+  })
+
   test('to another protocol is ignored, and the request is served as plain HTTP [S55]', async () => {
     const reply = await upgrade('GET', 'Upgrade: h2c', 'Connection: Upgrade, HTTP2-Settings')
     expect(reply.status).toBe(200)
