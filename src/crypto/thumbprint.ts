@@ -7,6 +7,11 @@ const MEMBERS: Readonly<Record<string, string[]>> = {
   RSA: ['e', 'kty', 'n'],
 }
 
-/** Returns the base64url SHA-256 thumbprint of a public key (RFC 7638). Does NOT check the key: its import does. */
-export const thumbprintOf = (jwk: { readonly kty: string }): Promise<string> =>
-  sha256(JSON.stringify(jwk, MEMBERS[jwk.kty]))
+/**
+ * Returns the base64url SHA-256 thumbprint of a public key (RFC 7638). Does NOT check the key: its import does.
+ * Throws `TypeError` for another type of key.
+ */
+export async function thumbprintOf(jwk: { readonly kty: string }): Promise<string> {
+  if (!Object.hasOwn(MEMBERS, jwk.kty)) throw new TypeError('unknown kty')
+  return sha256(JSON.stringify(jwk, MEMBERS[jwk.kty]))
+}

@@ -11,3 +11,9 @@ test.each(['ES256', 'ES384', 'RS256', 'EdDSA'])('the thumbprint of a key for %s'
     await calculateJwkThumbprint({ kty, ...members }),
   )
 })
+
+test.each(['constructor', 'oct', ''])('a key of type "%s" has no thumbprint', async (kty) => {
+  await expect(thumbprintOf({ kty, crv: 'P-256', x: 'AA', k: 'AA' } as never)).rejects.toThrow(
+    'kty',
+  )
+})
