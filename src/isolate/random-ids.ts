@@ -44,7 +44,10 @@ export function uuidV7(nowMs: number): string {
 
 let lastRecordMs = 0
 
-/** Returns a UUIDv7 for a record of now. Ids of one isolate are in order: later ones of a millisecond are of the next ones. */
+/**
+ * Returns a UUIDv7 for a record that is created now. The ids of an isolate ascend: a second id in the same millisecond
+ * has the time of the next millisecond.
+ */
 export function recordId(): string {
   lastRecordMs = Math.max(Date.now(), lastRecordMs + 1)
   return uuidV7(lastRecordMs)
