@@ -2,6 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { convertV4MiniflareOptions, Miniflare } from 'miniflare'
+import { parse } from 'smol-toml'
+import * as z from 'zod/mini'
 import type { ChainPage } from '../../cli/verify.ts'
 import { d1ConsumerDatabase } from '../../src/audit/sql/d1/consumer-database.ts'
 import { MIGRATIONS } from '../../src/audit/sql/migrations.generated.ts'
@@ -13,13 +15,42 @@ import type { AuditHarnessOptions, AuditStores } from './harness.ts'
 import { NEWEST_COLUMN } from './node-harness.ts'
 import { prepare } from './prepared.ts'
 
+/** The queue that the gateway sends events to. */
 const QUEUE = 'portcullis-audit'
-const DEAD_LETTERS = `${QUEUE}-dead-letters`
-/** Of `audit.toml`, as `delivery.slow.test.ts` runs it with wrangler. */
-const BATCHES = { maxBatchSize: 100, maxBatchTimeout: 1 }
-const [, COMPATIBILITY_DATE = ''] =
-  /^compatibility_date = "(.+)"$/m.exec(readFileSync(join(ROOT, 'workers/audit.toml'), 'utf8')) ??
-  []
+const bindings = z.array(z.object({ binding: z.string() }))
+/** The settings that wrangler passes to Miniflare, which does not simulate `max_concurrency`. */
+const CONFIG = z
+  .object({
+    compatibility_date: z.string(),
+    compatibility_flags: z.array(z.string()),
+    vars: z.record(z.string(), z.string()),
+    d1_databases: bindings,
+    r2_buckets: bindings,
+    queues: z.object({
+      consumers: z.array(
+        z.object({
+          queue: z.string(),
+          max_batch_size: z.number(),
+          max_batch_timeout: z.number(),
+          max_retries: z.number(),
+          dead_letter_queue: z.optional(z.string()),
+        }),
+      ),
+    }),
+  })
+  .parse(parse(readFileSync(join(ROOT, 'workers/audit.toml'), 'utf8')))
+
+const queueConsumers = Object.fromEntries(
+  CONFIG.queues.consumers.map(({ queue, dead_letter_queue, ...consumer }) => [
+    queue,
+    {
+      maxBatchSize: consumer.max_batch_size,
+      maxBatchTimeout: consumer.max_batch_timeout,
+      maxRetries: consumer.max_retries,
+      ...(dead_letter_queue !== undefined && { deadLetterQueue: dead_letter_queue }),
+    },
+  ]),
+)
 
 export async function startD1Audit({
   auditSigningKeys,
@@ -31,16 +62,16 @@ export async function startD1Audit({
     convertV4MiniflareOptions({
       ...{ host: '127.0.0.1', port: 0, cf: false },
       modules: [{ type: 'ESModule', path: 'worker.js', contents }],
-      compatibilityDate: COMPATIBILITY_DATE,
-      compatibilityFlags: ['no_nodejs_compat', 'no_nodejs_compat_v2'],
-      bindings: auditSigningKeys === undefined ? {} : { AUDIT_SIGNING_KEYS: auditSigningKeys },
-      d1Databases: ['AUDIT_DB'],
-      r2Buckets: ['AUDIT_EXPORT'],
-      queueProducers: { AUDIT_QUEUE: QUEUE },
-      queueConsumers: {
-        [QUEUE]: { ...BATCHES, maxRetries: 5, deadLetterQueue: DEAD_LETTERS },
-        [DEAD_LETTERS]: { ...BATCHES, maxRetries: 100 },
+      compatibilityDate: CONFIG.compatibility_date,
+      compatibilityFlags: CONFIG.compatibility_flags,
+      bindings: {
+        ...CONFIG.vars,
+        ...(auditSigningKeys !== undefined && { AUDIT_SIGNING_KEYS: auditSigningKeys }),
       },
+      d1Databases: CONFIG.d1_databases.map(({ binding }) => binding),
+      r2Buckets: CONFIG.r2_buckets.map(({ binding }) => binding),
+      queueProducers: { AUDIT_QUEUE: QUEUE },
+      queueConsumers,
     }),
   )
   const url = await miniflare.ready
