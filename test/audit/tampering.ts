@@ -10,10 +10,11 @@ export interface Tampering {
   readonly statements: readonly string[]
 }
 
-const TEXTS = [
+/** The columns of a row with a text, except its hashes and the name of its chain. */
+export const TEXTS: readonly string[] = [
   ...['subject', 'reason', 'route', 'address', 'decision', 'limits', 'id', 'request_id'],
   ...['issuer', 'client', 'tenant', 'token_id_hash', 'trace_id', 'change', 'observed', 'rejected'],
-  ...['host', 'origin'],
+  ...['host', 'origin', 'method', 'durations_ms', 'colo', 'call', 'api_key', 'grants', 'fields'],
   ...['salt', 'commitment', 'change_salt', 'change_commitment', 'erasure'],
 ]
 const NUMBERS = ['time_ms', 'status', 'v']
@@ -24,6 +25,21 @@ const ERASED =
 const HASHES = ['hash', 'previous_hash']
 const PARKED = -1
 
+const changeAt = (change: string, seq: number) =>
+  `UPDATE audit_events SET ${change} WHERE partition = '0' AND seq = ${seq}`
+const appendTo = (column: string) => `${column} = coalesce(${column}, '') || 'x'`
+
+/** Returns a change of each text column, each in a row of its own, among the first `last` rows. */
+export function eachTextTampering(last: number): Tampering {
+  const distance = Math.floor(last / TEXTS.length)
+  const seqs = TEXTS.map((_, index) => 1 + index * distance)
+  return {
+    name: 'change each text',
+    seqs,
+    statements: TEXTS.map((column, index) => changeAt(appendTo(column), seqs[index] ?? 0)),
+  }
+}
+
 /**
  * Returns the tampering with the number `turn` of a chain of `last` rows. The kinds take turns, so that a
  * few tamperings cover all of them; rows and columns are random. `random` returns numbers in [0, 1).
@@ -33,15 +49,14 @@ export function randomTampering(last: number, random: () => number, turn: number
   const pick = (names: readonly string[]) => names[upTo(names.length)] as string
   const seq = 1 + upTo(last)
   const other = 1 + ((seq + upTo(last - 1)) % last)
-  const at = (change: string, where = seq) =>
-    `UPDATE audit_events SET ${change} WHERE partition = '0' AND seq = ${where}`
+  const at = (change: string, where = seq) => changeAt(change, where)
   const kinds: (() => Omit<Tampering, 'name'> & { name: string })[] = [
     () => {
       const column = pick(TEXTS)
       return {
         name: `change ${column} of ${seq}`,
         seqs: [seq],
-        statements: [at(`${column} = coalesce(${column}, '') || 'x'`)],
+        statements: [at(appendTo(column))],
       }
     },
     () => {
