@@ -125,7 +125,7 @@ describeStores((start, { isFirst, isD1 }) => {
 
   /** D1 has the SQL of the first store: each run sends a query of each kind to it. */
   const queries = isD1 && !IS_LONG ? [...ofEachKind.values()] : QUERIES
-  /** Of rows and of blocks that are exported: three objects. */
+  /** The numbers of events in rows and in blocks that an export writes as three objects. */
   const [exportedRows, exportedInBlocks] = [700, 2_400]
 
   /** Each page of D1 is a request to a Worker. */
@@ -263,7 +263,7 @@ describeStores((start, { isFirst, isD1 }) => {
       expect((await all({})).toSorted((a, b) => (a.time < b.time ? -1 : 1))).toEqual(events)
     })
 
-    onFirst?.('never forks: two consumers append at once, with or without duplicates', async () => {
+    onEngines?.('never forks: consumers append at once, with or without duplicates', async () => {
       const events = some(200)
       const consumer = async (own: readonly AuditEvent[]) => {
         for (let from = 0; from < own.length; from += 20)

@@ -28,9 +28,9 @@ const keys = publicKeysIn(keySet)
 const seal = createCheckpointSealer(JSON.parse(keySet).keys)
 const never = new Promise<never>(() => {})
 describeStores((start, { isFirst, isD1 }) => {
-  /** For what one engine proves for the other: D1 is an SQLite, and gets the same statements except inserts. */
+  /** Defines a test that only a long run repeats on D1, which contains an SQLite and receives the same statements. */
   const onEngines = !isD1 || IS_LONG ? test : undefined
-  /** For what files have, whatever the store: continuous integration has it on the first one. */
+  /** Defines a test of files, which do not depend on the store: only a long run repeats it on each store. */
   const onFirst = isFirst || IS_LONG ? test : undefined
   let redis: TestRedis
   let harness: AuditStores
@@ -202,7 +202,7 @@ describeStores((start, { isFirst, isD1 }) => {
       },
     )
 
-    onEngines?.('has everything that retention deletes', async () => {
+    test('has everything that retention deletes', async () => {
       await append(1_200, T0)
       const far = T0 + 400 * HOUR_MS
       await endRetention(upkeep(far), far)
