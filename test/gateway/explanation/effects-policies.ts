@@ -27,7 +27,26 @@ export const MODEL = {
   ],
 }
 
-const limit = (isLeased: boolean): fc.Arbitrary<LimitDefinition | LimitGroup> =>
+/** The kinds of limits. */
+export const KINDS = [
+  'counted',
+  'leased',
+  'by a function',
+  'of @upstash',
+  'plans',
+  'quotas',
+] as const
+
+interface DrawnLimit {
+  readonly kind: (typeof KINDS)[number] | 'large'
+  readonly limit: LimitDefinition | LimitGroup
+}
+
+const ofKind =
+  (kind: DrawnLimit['kind']) =>
+  (limit: DrawnLimit['limit']): DrawnLimit => ({ kind, limit })
+
+const drawnLimit = (isLeased: boolean): fc.Arbitrary<DrawnLimit> =>
   fc.oneof(
     fc
       .record({
@@ -36,18 +55,26 @@ const limit = (isLeased: boolean): fc.Arbitrary<LimitDefinition | LimitGroup> =>
         cost: fc.constantFrom(1, 2),
         mode: fc.constantFrom('enforce', 'enforce', 'observe'),
       })
-      .map((drawn): LimitDefinition => ({ ...RULE, ...drawn })),
-    fc.integer({ min: 20, max: 60 }).map(
-      (limit): LimitDefinition => ({
-        ...RULE,
-        limit,
-        by: 'subject',
-        // A policy without a view of revocations has no leases.
-        ...(isLeased && { lease: { max: 8, ttlMs: 1_000 } }),
-      }),
-    ),
-    fc.constant<LimitDefinition>({ ...RULE, limit: 3, by: ({ request }) => request.url }),
-    fc.constant<LimitDefinition>({ ...RULE, limit: 3, by: 'subject', engine: upstash() }),
+      .map((drawn): LimitDefinition => ({ ...RULE, ...drawn }))
+      .map(ofKind('counted')),
+    fc
+      .integer({ min: 20, max: 60 })
+      .map(
+        (limit): LimitDefinition => ({
+          ...RULE,
+          limit,
+          by: 'subject',
+          // A policy without a view of revocations has no leases.
+          ...(isLeased && { lease: { max: 8, ttlMs: 1_000 } }),
+        }),
+      )
+      .map(ofKind(isLeased ? 'leased' : 'large')),
+    fc
+      .constant<LimitDefinition>({ ...RULE, limit: 3, by: ({ request }) => request.url })
+      .map(ofKind('by a function')),
+    fc
+      .constant<LimitDefinition>({ ...RULE, limit: 3, by: 'subject', engine: upstash() })
+      .map(ofKind('of @upstash')),
     fc
       .record({
         by: fc.constantFrom('key', 'subject', 'tenant'),
@@ -58,7 +85,8 @@ const limit = (isLeased: boolean): fc.Arbitrary<LimitDefinition | LimitGroup> =>
         const free = { rate: '3/h', concurrency, ...(perDay !== undefined && { perDay }) } as const
         const pro = { rate: '50/h', perMonth: 60, concurrency: 9 } as const
         return plans({ plans: { free, pro }, default: 'free', by, slotSeconds: windowSeconds })
-      }),
+      })
+      .map(ofKind('plans')),
     fc
       .record({
         by: fc.constantFrom<LimitDefinition['by']>('subject', ({ request }) => request.method),
@@ -66,16 +94,18 @@ const limit = (isLeased: boolean): fc.Arbitrary<LimitDefinition | LimitGroup> =>
         perMonth: fc.constantFrom(2, 9),
         concurrency: fc.constantFrom(1, 2),
       })
-      .map((drawn) => quotas({ ...drawn, slotSeconds: windowSeconds })),
+      .map((drawn) => quotas({ ...drawn, slotSeconds: windowSeconds }))
+      .map(ofKind('quotas')),
   )
 
+const FEW_VIOLATIONS = 3
 const NAMES = ['one', 'two'] as const
 const definition = fc.constantFrom(0, 0, 5_000).chain((maxStalenessMs) =>
   fc.record({
-    limits: fc.tuple(limit(maxStalenessMs > 0), limit(maxStalenessMs > 0)),
+    limits: fc.tuple(drawnLimit(maxStalenessMs > 0), drawnLimit(maxStalenessMs > 0)),
     maxStalenessMs: fc.constant(maxStalenessMs),
     bans: fc.constantFrom('enforce', 'observe'),
-    violations: fc.constantFrom(3, 100, 100),
+    violations: fc.constantFrom(FEW_VIOLATIONS, 100, 100),
   }),
 )
 
@@ -88,7 +118,7 @@ function policyOf({
   const known = { permission: 'notes:read', limits: [...NAMES] } as const
   return definePolicy({
     roles: { reader: ['notes:read'], operator: ['portcullis:*'] },
-    limits: { one, two },
+    limits: { one: one.limit, two: two.limit },
     revocation: { maxStalenessMs },
     abuse: {
       authenticationFailures: { limit: 4, windowSeconds },
@@ -169,14 +199,24 @@ const ADMITTED: readonly RandomCall[] = (
   ] as const
 ).map(([caller, path]) => ({ caller, path, method: 'GET', body: undefined }))
 
-/** Returns policies, each with requests that make state and requests to explain afterwards. */
+/** Requests with forged tokens that lead to a ban of their address under some policies. */
+const FORGED = Array<RandomCall>(FEW_VIOLATIONS).fill({
+  caller: 'forged',
+  method: 'GET',
+  path: '/notes',
+  body: undefined,
+})
+
+/** Returns policies with the kinds of their limits, each with requests that make state and requests to explain afterwards. */
 export function randomCases(count: number, seed: number) {
   const calls = (length: number) => fc.array(call, { minLength: length, maxLength: length })
   return fc
     .sample(fc.tuple(definition, calls(8), calls(16)), { seed, numRuns: count })
     .map(([defined, sent, explained]) => ({
       policy: policyOf(defined),
-      sent,
+      kinds: defined.limits.map(({ kind }) => kind),
+      // Last, because a ban refuses every caller of the address.
+      sent: defined.violations === FEW_VIOLATIONS ? [...sent, ...FORGED] : sent,
       explained: [...explained, ...ADMITTED],
     }))
 }

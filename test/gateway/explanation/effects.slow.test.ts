@@ -29,9 +29,17 @@ import { createKey, ISSUER, mint, type TestKey } from '../../harness/issuer.ts'
 import { usualOrLong } from '../../harness/long.ts'
 import { redisVars, startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { overResp } from '../../harness/redis-protocols.ts'
-import { CALLERS, type RandomCall, type RandomCaller, randomCases } from './effects-policies.ts'
+import {
+  CALLERS,
+  KINDS,
+  type RandomCall,
+  type RandomCaller,
+  randomCases,
+} from './effects-policies.ts'
 
 const POLICIES = Number(process.env.EFFECT_POLICIES ?? usualOrLong(3, 6))
+/** Their first policies have each kind of limit, and a ban. */
+const SEEDS = { REST: 266, RESP: 338 }
 const PUBLIC_URL = 'https://gateway.test'
 const ADDRESS = '203.0.113.9'
 
@@ -277,7 +285,8 @@ describe.each(['REST', 'RESP'] as const)('explanations over %s', (on) => {
     timeout: 60_000 + POLICIES * 20_000,
   }, async () => {
     const seen = new Set<string>()
-    for (const { policy, sent, explained } of randomCases(POLICIES, on === 'RESP' ? 28 : 29)) {
+    const cases = randomCases(POLICIES, SEEDS[on])
+    for (const { policy, sent, explained } of cases) {
       const gateway = await startGateway(policy, on)
       for (const call of sent) await gateway.send(call)
       // What requests do after their responses ends first.
@@ -287,13 +296,16 @@ describe.each(['REST', 'RESP'] as const)('explanations over %s', (on) => {
       for (const call of explained) {
         const { status, body } = await gateway.explain(call)
         expect([200, 404], JSON.stringify({ call, body })).toContain(status)
-        seen.add(`${call.caller} ${body.decision}`)
+        seen.add(`${call.caller} ${body.decision}`).add(body.reason)
       }
       await settled()
       expect(await everythingIn(redis.direct)).toEqual(before)
       expect(reached).toEqual([])
     }
-    // Callers of every kind were admitted.
+    // Each kind of limit was drawn, a ban was in force, and callers of every kind were admitted.
+    expect(cases.flatMap(({ kinds }) => kinds)).toEqual(expect.arrayContaining([...KINDS]))
+    expect([...seen]).toContainEqual(expect.stringMatching(/^banned:/))
+    expect([...seen]).toEqual(expect.arrayContaining(['forged deny', 'other deny']))
     const admitted = [
       ...CALLERS.filter((caller) => caller !== 'forged' && caller !== 'other'),
       'assumed',
