@@ -69,15 +69,20 @@ function workersOf(pid: number): readonly [number, number] {
 /** Starts two workers, and returns their ids. */
 async function start() {
   const command = startCli(['serve', '--workers', '2'], { cwd: project.folder, env })
-  const { stdout } = await command.printed(/ready on .+\n/)
-  const { url, pid, ...line } = JSON.parse(stdout)
-  expect(line).toEqual({
-    level: 'info',
-    time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
-    message: `Portcullis is ready on ${url}`,
-    workers: 2,
-  })
-  return { command, url, pid, workers: workersOf(pid) }
+  try {
+    const { stdout } = await command.printed(/ready on .+\n/)
+    const { url, pid, ...line } = JSON.parse(stdout)
+    expect(line).toEqual({
+      level: 'info',
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      message: `Portcullis is ready on ${url}`,
+      workers: 2,
+    })
+    return { command, url, pid, workers: workersOf(pid) }
+  } catch (error) {
+    command.kill('SIGTERM')
+    throw error
+  }
 }
 
 async function end(command: RunningCommand): Promise<void> {
