@@ -16,8 +16,9 @@ interface Check {
 const FORMATS: Readonly<Record<string, string>> = { datetime: 'date-time', url: 'uri' }
 
 /**
- * Describes a schema of the gateway's own calls as `z.toJSONSchema` does, which a test compares. Describes a kind of
- * schema that these calls do not have as any value.
+ * Describes a schema of the gateway's own calls as `z.toJSONSchema` does: a test compares both over all calls. Throws
+ * `TypeError` for a kind that these calls do not have. Does NOT see checks that they do not have, such as an exclusive
+ * bound, and does NOT serve schemas of users: their operations have a `toJsonSchema` of their own.
  */
 export const toJsonSchema: ToJsonSchema = (schema, use) => ({
   ...describeKind(schema as $ZodTypes, use),
@@ -39,10 +40,13 @@ function describeKind({ _zod: { def } }: $ZodTypes, use: 'input' | 'output'): Js
     case 'enum':
       return { type: 'string', enum: Object.values(def.entries) }
     case 'literal':
+      if (def.values.length > 1 || def.values[0] === null) break
       return { type: typeof def.values[0], const: def.values[0] }
     case 'array':
       return { type: 'array', items: describe(def.element), ...describeBounds(def, 'Items') }
     case 'object': {
+      const others = def.catchall?._zod.def.type
+      if (others !== 'never' && others !== 'unknown') break
       const members = Object.entries(def.shape)
       const required = members.filter(
         ([, { _zod }]) => (use === 'input' ? _zod.optin : _zod.optout) === undefined,
@@ -51,7 +55,7 @@ function describeKind({ _zod: { def } }: $ZodTypes, use: 'input' | 'output'): Js
         type: 'object',
         properties: Object.fromEntries(members.map(([name, member]) => [name, describe(member)])),
         ...(required.length > 0 && { required: required.map(([name]) => name) }),
-        additionalProperties: def.catchall?._zod.def.type !== 'never' && {},
+        additionalProperties: others === 'unknown' && {},
       }
     }
     case 'record':
@@ -61,6 +65,7 @@ function describeKind({ _zod: { def } }: $ZodTypes, use: 'input' | 'output'): Js
         additionalProperties: describe(def.valueType),
       }
     case 'union':
+      if (def.inclusive === false) break
       return describeUnion(def.options.map(describe))
     case 'nullable':
       return describeUnion([describe(def.innerType), { type: 'null' }])
@@ -70,9 +75,10 @@ function describeKind({ _zod: { def } }: $ZodTypes, use: 'input' | 'output'): Js
       return { ...describe(def.innerType), default: def.defaultValue }
     case 'pipe':
       return describe(use === 'output' || def.in._zod.def.type === 'transform' ? def.out : def.in)
-    default:
+    case 'unknown':
       return {}
   }
+  throw new TypeError(def.type)
 }
 
 /** A schema with a format is a check as well. */
