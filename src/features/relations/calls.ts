@@ -103,7 +103,7 @@ function createCalls(relations: AdminRelations, frame: CallFrame): readonly Admi
         'body is limited to 64 KiB (413), and its tuples to 24 KB, which the audit event ' +
         'records; send a hundred tuples with long ids in several calls. A tuple that exists is not ' +
         'written again, and the call can be repeated. After a 503, the changes may or may not have ' +
-        'been applied. Without relations in the policy, the call does not exist (404).',
+        'been applied.',
       body: tupleChangesSchema,
       example: { writes: [example], deletes: [{ ...example, object: `${example.object}8` }] },
       response: `The changes are in force. The header \`${CONSISTENCY_HEADER}\` contains the token, too.`,
@@ -169,8 +169,7 @@ function createCalls(relations: AdminRelations, frame: CallFrame): readonly Admi
       description:
         'Decides as for a request, without a cache. The model must contain every type and relation ' +
         'that the body names, and must permit its contextual tuples. `trace` returns the tuples that ' +
-        `led to the decision, and also requires the permission \`${permissionOf('relations:read')}\`. ` +
-        'Without relations in the policy, the call does not exist (404).',
+        `led to the decision, and also requires the permission \`${permissionOf('relations:read')}\`.`,
       body: relationQuerySchema,
       example,
       response: 'The decision.',
