@@ -17,8 +17,8 @@ const FORMATS: Readonly<Record<string, string>> = { datetime: 'date-time', url: 
 
 /**
  * Describes a schema of the gateway's own calls as `z.toJSONSchema` does: a test compares both over all calls. Throws
- * `TypeError` for a kind that these calls do not have. Does NOT see checks that they do not have, such as an exclusive
- * bound, and does NOT serve schemas of users: their operations have a `toJsonSchema` of their own.
+ * `TypeError` for a kind that these calls do not have. Does NOT see other checks, such as an exclusive bound, a literal
+ * `null` or a discriminator, and does NOT serve schemas of users: their operations have a `toJsonSchema` of their own.
  */
 export const toJsonSchema: ToJsonSchema = (schema, use) => ({
   ...describeKind(schema as $ZodTypes, use),
@@ -40,7 +40,7 @@ function describeKind({ _zod: { def } }: $ZodTypes, use: 'input' | 'output'): Js
     case 'enum':
       return { type: 'string', enum: Object.values(def.entries) }
     case 'literal':
-      if (def.values.length > 1 || def.values[0] === null) break
+      if (def.values.length > 1) break
       return { type: typeof def.values[0], const: def.values[0] }
     case 'array':
       return { type: 'array', items: describe(def.element), ...describeBounds(def, 'Items') }
@@ -65,7 +65,6 @@ function describeKind({ _zod: { def } }: $ZodTypes, use: 'input' | 'output'): Js
         additionalProperties: describe(def.valueType),
       }
     case 'union':
-      if (def.inclusive === false) break
       return describeUnion(def.options.map(describe))
     case 'nullable':
       return describeUnion([describe(def.innerType), { type: 'null' }])
