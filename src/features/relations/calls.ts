@@ -101,9 +101,8 @@ function createCalls(relations: AdminRelations, frame: CallFrame): readonly Admi
         '`writes`. The changes apply from the next request on that does not use a cached decision. ' +
         'In ids, `%`, `:`, `#`, `*`, white space and invisible characters are percent-encoded. A ' +
         'body is limited to 64 KiB (413), and its tuples to 24 KB, which the audit event ' +
-        'records; send a hundred tuples with long ids in several calls. A tuple that exists is not ' +
-        'written again, and the call can be repeated. After a 503, the changes may or may not have ' +
-        'been applied.',
+        'records; send a hundred tuples with long ids in several calls. The call can be repeated. After ' +
+        'a 503, the changes may or may not have been applied.',
       body: tupleChangesSchema,
       example: { writes: [example], deletes: [{ ...example, object: `${example.object}8` }] },
       response: `The changes are in force. The header \`${CONSISTENCY_HEADER}\` contains the token, too.`,
