@@ -92,6 +92,23 @@ export const wireCases: readonly FieldCase[] = [
     },
   ),
   tried(
+    'an origin refuses an upload without reading it and closes, and the client gets a bad gateway',
+    'envoyproxy/envoy#2929, villadora/express-http-proxy#546, chimurai/http-proxy-middleware#265',
+    'the refusal of the origin (RFC 9112 section 9.5), and no step of the circuit breaker',
+    async ({ raw, reached, answerWith }) => {
+      const head = ['POST /open/x HTTP/1.1', HOST, 'Content-Length: 200000']
+      answerWith((_, response) => {
+        response.writeHead(413, { connection: 'close', 'content-length': 2 }).end('no')
+      })
+      for (let round = 1; round <= 8; round += 1) {
+        const { status, body } = await raw(head, 'x'.repeat(200_000))
+        expect([status, body, reached.length]).toEqual([413, 'no', round])
+      }
+    },
+    // workerd loses some of these responses.
+    NODE_ONLY,
+  ),
+  tried(
     'a target with a URL, a bar or escapes in its query is changed or cut',
     'oauth2-proxy/oauth2-proxy#786, oauth2-proxy/oauth2-proxy#844, oauth2-proxy/oauth2-proxy#1169',
     'the origin gets the target as the client sent it',

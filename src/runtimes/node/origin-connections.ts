@@ -1,6 +1,7 @@
 /** The connections to an origin, and requests that are sent once more (RFC 9110 section 9.2.2). */
 import { Client, type Dispatcher, Pool } from 'undici'
 import { MAX_RESPONSE_HEADER_BYTES } from '../../origin/origin.ts'
+import { originConnector } from './origin-socket.ts'
 
 /** Idle connections end before common origins end them (Node: 5 s), so that few requests meet the end. */
 const KEEP_ALIVE_MS = 4_000
@@ -55,6 +56,7 @@ export interface OriginConnections {
 
 export function originConnections(origin: string): OriginConnections {
   const options = {
+    connect: originConnector(),
     // The deadline of each call is its caller's.
     headersTimeout: 0,
     bodyTimeout: 0,
