@@ -12,8 +12,6 @@ export interface Scenario {
   readonly title: string
   /** What is measured, and how. One or two sentences. */
   readonly measures: string
-  /** Conditions that fail the measurement, one sentence each. */
-  readonly asserts: readonly string[]
   /** The runtimes. A quick run uses only the first. */
   readonly runtimes: readonly Runtime[]
   /** Approximate duration under one runtime. 0: not in a quick run of all scenarios. */

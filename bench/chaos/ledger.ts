@@ -106,14 +106,7 @@ export interface Answered {
 
 export type Verdict = 'right' | 'explained' | 'unexplained' | 'wrong_refusal' | 'wrong_accept'
 
-export interface Findings {
-  readonly wrongAccepts: readonly string[]
-  readonly unexplained: readonly string[]
-  readonly wrongRefusals: readonly string[]
-  /** Non-idempotent requests that reached the origin twice. */
-  readonly repeats: readonly string[]
-  readonly counts: Readonly<Record<keyof Omit<Findings, 'counts'>, number>>
-}
+export type Findings = ReturnType<Ledger['findings']>
 
 export type Ledger = ReturnType<typeof createLedger>
 
@@ -128,6 +121,7 @@ export function createLedger(explanations: Explanations) {
     wrongAccepts: [] as string[],
     unexplained: [] as string[],
     wrongRefusals: [] as string[],
+    /** Non-idempotent requests that reached the origin twice. */
     repeats: [] as string[],
   }
   const counts = { wrongAccepts: 0, unexplained: 0, wrongRefusals: 0, repeats: 0 }
@@ -195,7 +189,7 @@ export function createLedger(explanations: Explanations) {
     },
     answered: (): readonly Answered[] => answered,
     answeredBy: (gateway: number) => answersOf[gateway] ?? 0,
-    findings: (): Findings => ({ ...examples, counts: { ...counts } }),
+    findings: () => ({ ...examples, counts: { ...counts } }),
     /** Returns the number of responses by kind of request, status and code. */
     totals: () => totals,
     inFlight: () => sent.length - settled,

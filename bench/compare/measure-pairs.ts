@@ -30,15 +30,7 @@ export interface PairsOptions {
   readonly onProgress: (what: string) => void
 }
 
-export interface MeasuredPairs {
-  readonly pairs: readonly Pair[]
-  /** Calls to Redis per request, from the warm-up. */
-  readonly redisCalls: Readonly<Record<SideName, number>>
-  /** Useless rounds of HEAD per request; 0 without a slow-down. */
-  readonly burnedRounds: number
-  /** Number of measurements that a busy machine spoiled. */
-  readonly repeats: number
-}
+export type MeasuredPairs = Awaited<ReturnType<typeof measurePairs>>
 
 /** Short, because the noise of a machine changes; long enough for responses on a busy machine. */
 const SLICE_SECONDS = 0.5
@@ -47,7 +39,7 @@ const CALIBRATING_ROUNDS = 500_000
 const RATIO_DIGITS = 4
 
 /** Warms both up, then measures pair after pair. Throws for a wrong response. */
-export async function measurePairs(measurement: PairsOptions): Promise<MeasuredPairs> {
+export async function measurePairs(measurement: PairsOptions) {
   const { sides, options, onProgress } = measurement
   const patiently = createPatience(onProgress)
   const warmUp = (side: Side) =>
@@ -59,7 +51,9 @@ export async function measurePairs(measurement: PairsOptions): Promise<MeasuredP
       const { samples } = await measureSlices([contestantOf(measurement, side)], load)
       return samples[0]?.redisCalls ?? 0
     })
+  /** Calls to Redis per request. */
   const redisCalls = { base: await warmUp(sides.base), head: await warmUp(sides.head) }
+  /** Useless rounds of HEAD per request. */
   const burnedRounds =
     options.slowDownPercent === 0 ? 0 : await patiently(() => slowDown(measurement))
   const pairs: Pair[] = []

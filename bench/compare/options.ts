@@ -1,33 +1,11 @@
 /** Command-line options of `npm run bench:compare`. */
 import { parseArgs } from 'node:util'
 import { number, oneOf, whole } from '../command-line.ts'
-import { REQUESTS, type RequestKind } from '../load/questions.ts'
-import { RUNTIMES, type Runtime } from '../runtimes.ts'
+import { REQUESTS } from '../load/questions.ts'
+import { RUNTIMES } from '../runtimes.ts'
 
 /** Fewer pairs have no interval with a confidence of 95 %: 1 - 2 / 2^5 is 0.94. */
 export const MIN_PAIRS = 6
-
-export interface CompareOptions {
-  /** Revisions of git, or directories, which begin with `.` or `/`. */
-  readonly base: string
-  readonly head: string
-  readonly pairs: number
-  /** Duration of one measurement of each, in slices. */
-  readonly seconds: number
-  readonly warmUpSeconds: number
-  readonly thresholdPercent: number
-  /** Artificial increase of HEAD's CPU in percent; 0: none. */
-  readonly slowDownPercent: number
-  readonly request: RequestKind
-  readonly connections: number
-  readonly runtime: Runtime
-  /** Whether audit events go to SQLite; only on Node. */
-  readonly durable: boolean
-  /** Directory for the results. Undefined: not written. */
-  readonly results: string | undefined
-  /** File to which the verdict is added as Markdown. Undefined: none. */
-  readonly markdown: string | undefined
-}
 
 export const USAGE = `npm run bench:compare -- BASE [HEAD] [options]
 
@@ -52,8 +30,10 @@ directories if they begin with . or /, such as . for uncommitted changes.
 Exit code 0: ok. 1: a regression, a wrong response, a process that did not start, or an interrupted
 run. 2: invalid options. 3: too noisy to decide. Reads CPU times from /proc, so it needs Linux.`
 
+export type CompareOptions = Readonly<Exclude<ReturnType<typeof readOptions>, 'help'>>
+
 /** Parses the command line. Throws an `Error` of one line for invalid options. */
-export function readOptions(argv: readonly string[]): CompareOptions | 'help' {
+export function readOptions(argv: readonly string[]) {
   const { values, positionals } = parseArgs({
     args: [...argv],
     allowPositionals: true,
@@ -72,7 +52,7 @@ export function readOptions(argv: readonly string[]): CompareOptions | 'help' {
       help: { type: 'boolean', short: 'h' },
     },
   })
-  if (values.help) return 'help'
+  if (values.help) return 'help' as const
   const [base, head = 'HEAD', ...more] = positionals
   if (base === undefined || base === '') throw new Error('BASE is missing')
   if (more.length > 0) throw new Error(`unexpected argument "${more[0]}"`)

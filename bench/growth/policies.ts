@@ -78,7 +78,7 @@ export const tokens: Subject = {
     const started = await startOnNode(stage, oursWith('tokens', size), stage)
     onProgress(`signing ${size.toLocaleString('en')} tokens`)
     const minted = await ground.mint(Math.ceil(size / connections) * connections)
-    const all = minted.map(({ credential }) => read(credential))
+    const all = minted.map(read)
     onProgress('sending each of them once')
     await sendClosed({ url: started.url, questions: all, connections, until: 'once' })
     const count = Math.min(all.length, OF_ROUND)

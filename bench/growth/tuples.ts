@@ -91,9 +91,9 @@ export const tuples: Subject = {
     const gateway = oursWith('tuples', size, { REDIS_PREFIX: prefix })
     const started = await startOnNode(stage, gateway, stage)
     const organisations = Math.ceil(size / TUPLES_OF_ORGANISATION)
-    const [operator] = await ground.mint(1, { roles: ['operator'], subject: 'operator' })
+    const [operator = ''] = await ground.mint(1, ['operator'])
     onProgress(`writing ${size.toLocaleString('en')} tuples`)
-    await write(started.url, operator?.credential ?? '', organisations)
+    await write(started.url, operator, organisations)
     const questions = Array.from({ length: REQUESTED }, (_, at): Question => {
       const organisation = Math.floor((at * organisations) / REQUESTED)
       return {

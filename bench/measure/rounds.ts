@@ -80,14 +80,10 @@ export type Sample = Readonly<Record<keyof typeof DIGITS, number>>
 const KEYS = Object.keys(DIGITS) as (keyof Sample)[]
 const MICROS_PER_SECOND = 1_000_000
 
-/** The medians of a contestant's rounds, their spread, and the rounds. */
+/** The medians of a contestant's rounds, and the rounds. */
 export interface Summary extends Sample {
   readonly id: string
   readonly title: string
-  /** The smallest and the largest of the rounds. */
-  readonly spread: Readonly<
-    Record<'requestsPerSecond' | 'p50Ms' | 'p99Ms' | 'cpuMicros', readonly [number, number]>
-  >
   readonly rounds: readonly Sample[]
 }
 
@@ -99,17 +95,7 @@ export function summaryOf(
   const medians = Object.fromEntries(
     KEYS.map((key) => [key, medianOf(rounds, key, DIGITS[key])]),
   ) as unknown as Sample
-  const spreadOf = (key: keyof Sample) => {
-    const values = rounds.map((round) => round[key])
-    return [Math.min(...values), Math.max(...values)] as const
-  }
-  const spread = {
-    requestsPerSecond: spreadOf('requestsPerSecond'),
-    p50Ms: spreadOf('p50Ms'),
-    p99Ms: spreadOf('p99Ms'),
-    cpuMicros: spreadOf('cpuMicros'),
-  }
-  return { id, title, ...medians, spread, rounds }
+  return { id, title, ...medians, rounds }
 }
 
 export interface RoundsOptions {

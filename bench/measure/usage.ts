@@ -7,32 +7,17 @@ import {
   machineCpuMicros,
   totalMicros,
 } from '../processes/proc.ts'
-import { type Backends, type Counts, countsBetween } from '../stack/backends.ts'
+import { type Backends, countsBetween } from '../stack/backends.ts'
 import { rounded } from './statistics.ts'
 
-export interface Usage {
-  readonly counts: Counts
-  /** CPU of each measured process and its descendants. */
-  readonly processes: readonly CpuTimes[]
-  /** CPU of Redis and its REST server. */
-  readonly redisMicros: number
-  /** Cores used by other processes during the measurement. */
-  readonly otherCores: number
-}
+export type Usage = Awaited<ReturnType<typeof withUsage>>['usage']
 
-interface Reading {
-  readonly counts: Counts
-  readonly processes: readonly CpuTimes[]
-  readonly redisMicros: number
-  readonly oursMicros: number
-  readonly machineMicros: number
-  readonly timeMs: number
-}
-
-async function readingOf(pids: readonly number[], backends: Backends): Promise<Reading> {
+async function readingOf(pids: readonly number[], backends: Backends) {
   return {
     counts: await backends.counts(),
+    /** CPU of each measured process and its descendants. */
     processes: pids.map(familyCpuOf),
+    /** CPU of Redis and its REST server. */
     redisMicros: totalMicros(familyCpuOf(backends.redis.pid)),
     oursMicros: totalMicros(familyCpuOf(process.pid)),
     machineMicros: machineCpuMicros(),
@@ -45,7 +30,7 @@ export async function withUsage<Result>(
   pids: readonly number[],
   backends: Backends,
   work: () => Promise<Result>,
-): Promise<{ readonly result: Result; readonly usage: Usage }> {
+) {
   const before = await readingOf(pids, backends)
   const result = await work()
   await untilQuiet(backends)
@@ -60,6 +45,7 @@ export async function withUsage<Result>(
         cpuBetween(before.processes[index] as CpuTimes, times),
       ),
       redisMicros: after.redisMicros - before.redisMicros,
+      /** Cores used by other processes during the measurement. */
       otherCores: rounded(Math.max(0, others) / 1000 / (after.timeMs - before.timeMs), 2),
     },
   }

@@ -2,27 +2,22 @@
 import type { History, LossEvent, RefreshEvent } from '../chaos/history.ts'
 import type { Terms } from './terms.ts'
 
-export interface Families {
-  readonly families: number
-  /** Responses with a successor; to a use of a token whose successor was used; and revocations. */
-  readonly rotated: number
-  readonly replayed: number
-  readonly ended: number
-  readonly violations: readonly string[]
-}
+export type Families = ReturnType<typeof checkFamilies>
 
 /** Replication takes less. A login is not acknowledged by replicas: its family may be lost with its master. */
 const REPLICATED_MS = 1_000
 const ANSWERED: readonly number[] = [200, 400]
 
 /** Checks the families. Every use happened between its start and its response, or later without a response. */
-export function checkFamilies({ refreshes, losses }: History, { graceMs }: Terms): Families {
+export function checkFamilies({ refreshes, losses }: History, { graceMs }: Terms) {
   const families = Map.groupBy(refreshes, ({ family }) => family)
   const answered = (purposes: readonly RefreshEvent['purpose'][], status: number) =>
     refreshes.filter((each) => purposes.includes(each.purpose) && each.status === status).length
   return {
     families: families.size,
+    /** Responses with a successor. */
     rotated: answered(['use', 'replay'], 200),
+    /** Refusals of a token whose successor was used. */
     replayed: answered(['replay'], 400),
     ended: answered(['end'], 200),
     violations: [...families.values()].flatMap((events) => violationsIn(events, losses, graceMs)),

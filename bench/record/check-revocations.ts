@@ -11,30 +11,14 @@ import type { Terms } from './terms.ts'
 
 export type RevocationCounts = ReturnType<typeof newCounts>
 
-export interface Revocations {
-  /** Calls to the operators' API. Those without a 201 may have revoked the token or not. */
-  readonly calls: number
-  readonly unanswered: number
-  readonly revoked: number
-  /** Requests with a revoked token that Redis may have lost. They are not judged. */
-  readonly forgotten: number
-  readonly total: RevocationCounts
-  /** Counts by state of the called process; for `revoked`: of any process. */
-  readonly byFault: Readonly<Record<string, RevocationCounts>>
-  readonly byProcess: readonly RevocationCounts[]
-  readonly violations: readonly string[]
-}
+export type Revocations = ReturnType<typeof checkRevocations>
 
 /**
  * Checks the revocations. A revocation is in force at the latest from its 201 response. If its call
  * began before Redis lost its data, the revocation may be lost. Later decisions about it are then
  * not judged.
  */
-export function checkRevocations(
-  history: History,
-  faults: FaultsByTime,
-  terms: Terms,
-): Revocations {
+export function checkRevocations(history: History, faults: FaultsByTime, terms: Terms) {
   const { requests, revocations, losses, arrivals } = history
   const done = new Map<string, RevokeEvent>()
   for (const revocation of revocations) {
@@ -88,16 +72,16 @@ export function checkRevocations(
           `its token was revoked at process ${revocation.process} (${fault})`,
       )
   }
-  const unanswered = revocations.filter(({ status }) => status !== 201).length
   return {
     calls: revocations.length,
-    unanswered,
+    /** These may have revoked the token or not. */
+    unanswered: revocations.filter(({ status }) => status !== 201).length,
     revoked: done.size,
+    /** Requests with a revoked token that Redis may have lost. They are not judged. */
     forgotten,
-    total,
+    /** By state of the called process; for `revoked`: of any process. */
     byFault,
-    byProcess,
-    violations,
+    ...{ total, byProcess, violations },
   }
 }
 

@@ -11,22 +11,15 @@ import {
   RECOVERING,
   type RequestEvent,
 } from '../chaos/history.ts'
-import { checkFamilies, type Families } from './check-families.ts'
-import { checkRevocations, type Revocations } from './check-revocations.ts'
-import { checkWindows, type Windows } from './check-windows.ts'
+import { checkFamilies } from './check-families.ts'
+import { checkRevocations } from './check-revocations.ts'
+import { checkWindows } from './check-windows.ts'
 import type { Terms } from './terms.ts'
 
-export interface Verdict {
-  readonly requests: number
-  readonly admitted: number
-  readonly windows: Windows
-  readonly revocations: Revocations
-  readonly families: Families
-  readonly answers: Answers
-}
+export type Verdict = ReturnType<typeof check>
 
 /** Checks events, which may be in any order. */
-export function check(events: Iterable<HistoryEvent>, terms: Terms): Verdict {
+export function check(events: Iterable<HistoryEvent>, terms: Terms) {
   const history = historyOf(events)
   const faults = faultsByTime(history.faults)
   return {
@@ -50,14 +43,6 @@ export const violationsOf = (verdict: Verdict): readonly string[] => [
 /** Responses while the called process was in one state. */
 export type Availability = ReturnType<typeof newAvailability>
 
-export interface Answers {
-  readonly byFault: Readonly<Record<string, Availability>>
-  /** Responses that are always wrong. One sentence each. */
-  readonly wrong: readonly string[]
-  /** 503 or no response without a fault: the machine may be the cause. One sentence each. */
-  readonly unexplained: readonly string[]
-}
-
 /** Faults that close connections, or keep a process from responding. */
 const SILENCING: readonly string[] = ['gateway-killed', 'gateway-paused']
 const NO_REDIS = 'dependency_unavailable'
@@ -73,8 +58,9 @@ const FIRST_CHECK_MS = RECHECK_SECONDS.withFeed * 1_000 * INTERVAL_PART
  * begun, and if the origin received the request, after the first check of its open response; 429 on a route with limits; 503 or no response if a fault of that process was active or
  * had just ended.
  */
-function checkAnswers(history: History, faults: FaultsByTime, terms: Terms): Answers {
+function checkAnswers(history: History, faults: FaultsByTime, terms: Terms) {
   const byFault: Record<string, Availability> = {}
+  /** Responses that are always wrong, and 503 or no response without a fault: the machine may be the cause. */
   const [wrong, unexplained]: [string[], string[]] = [[], []]
   const revokingSince = new Map<string, number>()
   for (const { token, invokeMs } of history.revocations)

@@ -1,7 +1,7 @@
 /** Tokens that are revoked while every process receives requests with them. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { seededRandom } from '../../dev/fault-proxy/random.ts'
-import { CALLERS, type Wallet } from './load.ts'
+import { CALLERS, startLives, type Wallet } from './load.ts'
 import type { Recorder, Token } from './recorder.ts'
 import { BOUND_MS, PROCESSES, type RouteName } from './terms.ts'
 
@@ -89,12 +89,5 @@ export async function condemn(
     await Promise.all(sendToAll())
   }
 
-  const watched = new Set<Promise<void>>()
-  for (let number = 0; !signal.aborted; number++) {
-    const watching = watch(number)
-    watched.add(watching)
-    void watching.finally(() => watched.delete(watching))
-    await sleep((-Math.log(1 - random()) * 1_000) / perSecond)
-  }
-  await Promise.all(watched)
+  await startLives(watch, { perSecond, random, signal })
 }

@@ -5,6 +5,7 @@ import { seededRandom } from '../../dev/fault-proxy/random.ts'
 import type { RefreshEvent } from '../chaos/history.ts'
 import { ACCESS_TOKEN, EXCHANGE } from '../stack/credentials.ts'
 import type { CondemnedOptions } from './condemned.ts'
+import { startLives } from './load.ts'
 import type { Recorder, Token } from './recorder.ts'
 import { BOUND_MS, EVERYBODY, PROCESSES } from './terms.ts'
 
@@ -86,12 +87,6 @@ export async function refresh(
     }
   }
 
-  const living = new Set<Promise<void>>()
-  for (let number = 0; !signal.aborted; number++) {
-    const life = live(`family-${seed}-${number}`)
-    living.add(life)
-    void life.finally(() => living.delete(life))
-    await sleep((-Math.log(1 - random()) * 1_000) / perSecond)
-  }
-  await Promise.all(living)
+  const living = (number: number) => live(`family-${seed}-${number}`)
+  await startLives(living, { perSecond, random, signal })
 }

@@ -100,3 +100,18 @@ const isWithin = ({ during: [fromMs, untilMs] = [0, TIDE_MS] }: Caller, atMs: nu
 /** Returns the milliseconds to the next request, as for independent arrivals. */
 const gapOf = ({ perSecond, burst = 1 }: Caller, random: () => number): number =>
   (-Math.log(1 - random()) * burst * 1_000) / perSecond
+
+/** Starts `perSecond` lives at random times until `signal` is aborted. Resolves when all have ended. */
+export async function startLives(
+  live: (number: number) => Promise<void>,
+  { perSecond, random, signal }: { perSecond: number; random: () => number; signal: AbortSignal },
+): Promise<void> {
+  const living = new Set<Promise<void>>()
+  for (let number = 0; !signal.aborted; number++) {
+    const life = live(number)
+    living.add(life)
+    void life.finally(() => living.delete(life))
+    await sleep((-Math.log(1 - random()) * 1_000) / perSecond)
+  }
+  await Promise.all(living)
+}

@@ -1,26 +1,7 @@
 /** Command-line options of `npm run record`. */
 import { parseArgs } from 'node:util'
 import { columns, number, seedOf, someOf } from '../command-line.ts'
-import { CLUSTER_FAULT_NAMES, FAULT_NAMES, type FaultName } from './faults.ts'
-
-export interface RecordOptions {
-  /** Whether the gateways run on Node, on a Redis Cluster. */
-  readonly cluster: boolean
-  /** Duration of the faults, including the pauses between them. */
-  readonly seconds: number
-  /** Duration of one fault, including the pause before it. */
-  readonly windowSeconds: number
-  /** Duration of bursts and overload before the faults. */
-  readonly burstSeconds: number
-  readonly faults: readonly FaultName[]
-  /** Revoked tokens per second. */
-  readonly revocations: number
-  readonly seed: number
-  /** Directory for the results. Undefined: `bench/results`. */
-  readonly results: string | undefined
-  /** File for the history, gzipped lines of JSON. Undefined: not written. */
-  readonly history: string | undefined
-}
+import { CLUSTER_FAULT_NAMES, FAULT_NAMES } from './faults.ts'
 
 export const USAGE = `npm run record [-- options]
 
@@ -48,8 +29,10 @@ or was accepted after its end, and whether every response is explained.
 Without a redis-server on the PATH, Redis is not killed. Exit code 1: a violation, an unexplained
 response, or a process that did not start. 2: invalid options.`
 
+export type RecordOptions = Readonly<Exclude<ReturnType<typeof readOptions>, 'help'>>
+
 /** Parses the command line. Throws an `Error` of one line for invalid options. */
-export function readOptions(argv: readonly string[]): RecordOptions | 'help' {
+export function readOptions(argv: readonly string[]) {
   const { values } = parseArgs({
     args: [...argv],
     options: {
@@ -65,7 +48,7 @@ export function readOptions(argv: readonly string[]): RecordOptions | 'help' {
       help: { type: 'boolean', short: 'h' },
     },
   })
-  if (values.help) return 'help'
+  if (values.help) return 'help' as const
   if (values.results === '') throw new Error('--results must name a directory')
   if (values.history === '') throw new Error('--history must name a file')
   const names = values.cluster ? CLUSTER_FAULT_NAMES : FAULT_NAMES

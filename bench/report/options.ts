@@ -1,16 +1,6 @@
 /** Command-line options of `npm run bench:report`. */
 import { parseArgs } from 'node:util'
 
-/** Options with unresolved paths. */
-export interface ReportOptions {
-  /** A folder of results. Undefined: `bench/results`. */
-  readonly from: string | undefined
-  /** Output folder. Undefined: each output has its own place in the repository. */
-  readonly out: string | undefined
-  /** Writes nothing and reports differences. */
-  readonly check: boolean
-}
-
 export const USAGE = `npm run bench:report [-- options]
 
 Generates docs/reports/benchmarks.md and the figures of docs/benchmarks.md and README.md from the
@@ -23,8 +13,10 @@ results files: the newest result of each scenario, soak and profile, and every c
 
 Exit code 2: invalid options, or an invalid results file.`
 
+export type ReportOptions = Readonly<Exclude<ReturnType<typeof readOptions>, 'help'>>
+
 /** Parses the command line. Throws an `Error` of one line for invalid options. */
-export function readOptions(argv: readonly string[]): ReportOptions | 'help' {
+export function readOptions(argv: readonly string[]) {
   const { values } = parseArgs({
     args: [...argv],
     options: {
@@ -34,7 +26,7 @@ export function readOptions(argv: readonly string[]): ReportOptions | 'help' {
       help: { type: 'boolean', short: 'h' },
     },
   })
-  if (values.help) return 'help'
+  if (values.help) return 'help' as const
   if (values.from === '' || values.out === '') throw new Error('--from and --out must name a path')
   if (values.from !== undefined && values.out === undefined)
     throw new Error(

@@ -52,12 +52,6 @@ export const leases: Scenario = {
     'bare proxy, and proxies with the same calls to the platform as the leased and the strict pipeline ' +
     `but without decisions: the floor of each. Again with ${FAR_MS} ms added to each reply of Redis. Also ` +
     'requests that the strict pipeline refuses.',
-  asserts: [
-    'Every response is the origin’s, byte for byte, and every request reached it once.',
-    'The strict pipeline made one call to Redis per response.',
-    'The leased pipeline made at most one per hundred, with renewals, and one for each connection if a ' +
-      'pause let a lease end.',
-  ],
   runtimes: ['workerd'],
   seconds: { quick: 0, full: 200 },
 
@@ -70,8 +64,8 @@ export const leases: Scenario = {
       await proxy.set({ kind: 'latency', ms: FAR_MS })
       return { FAR_REDIS_URL: proxy.url }
     })
-    const [caller] = await gateway.mint(1)
-    const question = read(caller?.credential ?? '')
+    const [token = ''] = await gateway.mint(1)
+    const question = read(token)
     const questions = [question]
     // An empty Redis has no scripts: concurrent first requests would each load one in a second call.
     for (const name of NAMES) await expectAnswer(gateway.urlOf(name), question, TITLES[name])

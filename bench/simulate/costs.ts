@@ -43,77 +43,70 @@ function readCell(file: string, row: string, heading: string): number {
   throw new Error(`${file}: has no "${heading}" of "${row}"`)
 }
 
+const cost = (title: string, value: number, unit: string, source?: string): Cost => ({
+  ...{ title, value, unit, source },
+})
+
 export type Costs = ReturnType<typeof readCosts>
 
 /** Reads the costs. Throws an `Error` if a result has another form. */
 export function readCosts() {
   return {
-    admission: {
-      title: 'CPU of Redis for an admission, on one server',
-      value: readCell(NODE_RESULTS, 'Portcullis, log', 'Redis us'),
-      unit: 'us',
-      source: NODE_RESULTS,
-    },
-    cluster: {
-      title: 'the same on a master with one replica, as a factor',
-      value: 1.26,
-      unit: '',
-      source: 'assumption: 51 us and 40 us in one run, without a stored result',
-    },
-    feedRead: {
-      title: 'CPU of Redis to read the feed, with some new entries',
-      value: 4,
-      unit: 'us',
-      source: 'docs/decisions/0038-revocation-feed.md: 2 us without new entries, 15 us with ten',
-    },
-    request: {
-      title: 'CPU of a gateway for a request, on Node with a durable trail',
-      value: readFigure(NODE_RESULTS, 'durable-cpu'),
-      unit: 'us',
-      source: NODE_RESULTS,
-    },
-    strictWorker: {
-      title: 'CPU of a Worker for a request, strict',
-      value: readCell(WORKER_RESULTS, 'strict', 'CPU us'),
-      unit: 'us',
-      source: WORKER_RESULTS,
-    },
-    leasedWorker: {
-      title: 'CPU of a Worker for a request, leased',
-      value: readCell(WORKER_RESULTS, 'leased', 'CPU us'),
-      unit: 'us',
-      source: WORKER_RESULTS,
-    },
-    rowsPerEvent: {
-      title: 'rows that D1 bills for an audit event',
-      value: 0.03,
-      unit: '',
-      source: 'docs/decisions/0108-blocks-of-audit-events.md',
-    },
-    failover: {
-      title: 'until the lanes of a lost master have another one',
-      value: 4_200,
-      unit: 'ms',
-      source:
-        'assumption, for a node timeout of 2 s; test/redis/cluster/failover.slow.test.ts kills a master',
-    },
-    busy: {
-      title: 'most use of a core of a master',
-      value: 0.5,
-      unit: '',
-      source: undefined,
-    },
-    latency: {
-      title: 'from a gateway to a master, one way',
-      value: 0.25,
-      unit: 'ms',
-      source: undefined,
-    },
-    feedBytes: {
-      title: 'bytes of a read of the feed and its reply',
-      value: 260,
-      unit: 'B',
-      source: 'docs/storage-schema.md: the digest of the script, the key and two positions',
-    },
-  } as const satisfies Record<string, Cost>
+    admission: cost(
+      'CPU of Redis for an admission, on one server',
+      readCell(NODE_RESULTS, 'Portcullis, log', 'Redis us'),
+      'us',
+      NODE_RESULTS,
+    ),
+    cluster: cost(
+      'the same on a master with one replica, as a factor',
+      1.26,
+      '',
+      'assumption: 51 us and 40 us in one run, without a stored result',
+    ),
+    feedRead: cost(
+      'CPU of Redis to read the feed, with some new entries',
+      4,
+      'us',
+      'docs/decisions/0038-revocation-feed.md: 2 us without new entries, 15 us with ten',
+    ),
+    request: cost(
+      'CPU of a gateway for a request, on Node with a durable trail',
+      readFigure(NODE_RESULTS, 'durable-cpu'),
+      'us',
+      NODE_RESULTS,
+    ),
+    strictWorker: cost(
+      'CPU of a Worker for a request, strict',
+      readCell(WORKER_RESULTS, 'strict', 'CPU us'),
+      'us',
+      WORKER_RESULTS,
+    ),
+    leasedWorker: cost(
+      'CPU of a Worker for a request, leased',
+      readCell(WORKER_RESULTS, 'leased', 'CPU us'),
+      'us',
+      WORKER_RESULTS,
+    ),
+    rowsPerEvent: cost(
+      'rows that D1 bills for an audit event',
+      0.03,
+      '',
+      'docs/decisions/0108-blocks-of-audit-events.md',
+    ),
+    failover: cost(
+      'until the lanes of a lost master have another one',
+      4_200,
+      'ms',
+      'assumption, for a node timeout of 2 s; test/redis/cluster/failover.slow.test.ts kills a master',
+    ),
+    busy: cost('most use of a core of a master', 0.5, ''),
+    latency: cost('from a gateway to a master, one way', 0.25, 'ms'),
+    feedBytes: cost(
+      'bytes of a read of the feed and its reply',
+      260,
+      'B',
+      'docs/storage-schema.md: the digest of the script, the key and two positions',
+    ),
+  }
 }

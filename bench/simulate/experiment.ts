@@ -1,6 +1,5 @@
 /** What a run of a fleet is given, and what it counts. */
 import type { LeaseTerms } from '../../src/access/admission/lease.ts'
-import type { LaneCounts } from './servers.ts'
 import type { Caller, Kind } from './traffic.ts'
 
 /** A limit of every route. */
@@ -71,34 +70,4 @@ export interface KindCounts {
   unavailable: number
   /** Commands for its admissions and renewals, at all lanes. */
   commands: number
-}
-
-export interface FleetCounts {
-  readonly sampledRate: number
-  readonly callers: number
-  readonly byKind: ReadonlyMap<Kind['id'], KindCounts>
-  /** Of the sample, at all lanes. */
-  readonly commands: LaneCounts
-  /** By lane, of the sample. */
-  readonly byLane: readonly LaneCounts[]
-  /** Reads of the feed of one lane by one process, a second. */
-  readonly feedReadsPerView: number
-  readonly bytesPerAdmission: number
-  readonly revocations: number
-  /** The latest start of an admitted request, in milliseconds after the revocation returned. */
-  readonly worstStalenessMs: number
-  readonly lateAdmissions: number
-  /** The most units of a window of its length, as a part of the limit. */
-  readonly worstWindow: number
-  /** Units of callers above their limit, as a part of what their limits allow. */
-  readonly saturation: number
-  /** Units that were leased, from the start on; of these, those that requests used and those that were given back. */
-  readonly granted: number
-  readonly spent: number
-  readonly returned: number
-  /** Units that count and that no request used: the most of any service and second, as a part of the limit. */
-  readonly worstIdle: number
-  /** Units that count in the windows of callers at the end. */
-  readonly units: number
-  readonly seconds: readonly Second[]
 }

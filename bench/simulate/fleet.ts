@@ -9,7 +9,7 @@ import type { Principal } from '../../src/access/principal.ts'
 import { Unavailable } from '../../src/errors.ts'
 import { laneIndex } from '../../src/redis/lanes.ts'
 import { sumOf } from '../measure/statistics.ts'
-import type { FleetCounts, FleetOptions, KindCounts, Second } from './experiment.ts'
+import type { FleetOptions, KindCounts, Second } from './experiment.ts'
 import { createSchedule } from './schedule.ts'
 import { createServers, type LaneCounts } from './servers.ts'
 import { type Caller, ISSUER, type Kind, principalOf, sampleOf } from './traffic.ts'
@@ -56,8 +56,10 @@ interface Live {
   readonly admittedMs: number[]
 }
 
+export type FleetCounts = Readonly<Awaited<ReturnType<typeof runFleet>>>
+
 /** Runs the sample on a virtual clock. */
-export async function runFleet(options: FleetOptions): Promise<FleetCounts> {
+export async function runFleet(options: FleetOptions) {
   const { lanes: count, masters, latencyMs, maxStalenessMs, outage, warmUpSeconds } = options
   const random = seededRandom(options.seed)
   const schedule = createSchedule(START_MS)
@@ -270,6 +272,7 @@ export async function runFleet(options: FleetOptions): Promise<FleetCounts> {
     })
 
   const services = live.filter(({ caller }) => caller.kind.id === 'services')
+  /** Units that count and that no request used: the most of any service and second, as a part of the limit. */
   let worstIdle = 0
   /** Returns the units of a caller that count and that no request used, as a part of the limit. */
   function idleOf({ lane, limits, admittedMs }: Live): number {
@@ -320,15 +323,24 @@ export async function runFleet(options: FleetOptions): Promise<FleetCounts> {
   return {
     sampledRate: sumOf(sample, ({ kind }) => kind.rate),
     callers: sample.length,
-    ...{ byKind, commands, byLane, seconds, revocations, worstStalenessMs, lateAdmissions },
+    byKind,
+    /** Of the sample: at all lanes, and by lane. */
+    ...{ commands, byLane, seconds, revocations },
+    /** The latest start of an admitted request, in milliseconds after the revocation returned. */
+    ...{ worstStalenessMs, lateAdmissions },
+    /** Reads of the feed of one lane by one process, a second. */
     feedReadsPerView: viewMs === 0 ? 0 : (commands.feedReads * 1000) / viewMs,
+    /** Units that count in the windows of callers at the end. */
     units: sumOf(live, ({ lane, limits: [limit] }) =>
       limit === undefined ? 0 : (servers.lanes[lane]?.unitsOf(limit) ?? 0),
     ),
     bytesPerAdmission: servers.bytesPerAdmission(),
+    /** The most units of a window of its length, as a part of the limit. */
     worstWindow: Math.max(...windows.map(fullest)),
+    /** Units of callers above their limit, as a part of what their limits allow. */
     saturation:
       sumOf(greedy, (each) => saturation(each, countsFromMs, endMs)) / Math.max(1, greedy.length),
+    /** Units that were leased, from the start on; of these, those that requests used and those that were given back. */
     granted: sumOf(deciders, ({ tally }) => tally.granted),
     spent: sumOf(deciders, ({ tally, beside }) => tally.admitted - beside),
     returned: sumOf(deciders, ({ tally }) => tally.returned),

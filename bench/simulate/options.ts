@@ -4,27 +4,6 @@ import { MAX_LANES } from '../../src/redis/lanes.ts'
 import { number, seedOf, whole } from '../command-line.ts'
 import type { LimitTerms } from './experiment.ts'
 
-export interface SimulateOptions {
-  readonly gateways: number
-  readonly processes: number
-  readonly rate: number
-  readonly lanes: number
-  /** Undefined: as many as are needed. */
-  readonly masters: number | undefined
-  readonly limits: readonly LimitTerms[]
-  readonly lease: { readonly max: number; readonly ttlMs: number }
-  readonly stalenessMs: number
-  readonly outageSeconds: number
-  readonly sample: number
-  readonly seconds: number
-  readonly seed: number
-  readonly json: boolean
-  /** Writes `docs/fleet.md` and its plot. */
-  readonly report: boolean
-  /** A file for the plot. */
-  readonly svg: string | undefined
-}
-
 const DEFAULTS = {
   gateways: '300',
   processes: '4',
@@ -69,8 +48,10 @@ with limits that callers share, leased, and while a third of the gateways and ma
 Exit code 1: a window exceeded its limit, or a revocation was late beyond the bound. 2: invalid
 options.`
 
+export type SimulateOptions = Readonly<Exclude<ReturnType<typeof readOptions>, 'help'>>
+
 /** Parses the command line. Throws an `Error` of one line for invalid options. */
-export function readOptions(argv: readonly string[]): SimulateOptions | 'help' {
+export function readOptions(argv: readonly string[]) {
   const text = (value: string) => ({ type: 'string', default: value }) as const
   const { values } = parseArgs({
     args: [...argv],
@@ -93,7 +74,7 @@ export function readOptions(argv: readonly string[]): SimulateOptions | 'help' {
       help: { type: 'boolean', short: 'h' },
     },
   })
-  if (values.help) return 'help'
+  if (values.help) return 'help' as const
   if (values.report && argv.length > 1)
     throw new Error('--report writes the committed report, so it takes no other options')
   if (values.svg === '') throw new Error('--svg must name a file')
@@ -135,7 +116,7 @@ function limitsOf(list: string): readonly LimitTerms[] {
   return limits
 }
 
-function leaseOf(text: string, limits: readonly LimitTerms[]): SimulateOptions['lease'] {
+function leaseOf(text: string, limits: readonly LimitTerms[]) {
   const [, max = '', ttlMs = ''] = /^(\d+)\/(\d+)$/.exec(text) ?? []
   if (max === '') throw new Error('--lease must be <max>/<milliseconds>, such as 50/2000')
   // The same bound as in a policy.

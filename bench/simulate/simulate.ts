@@ -1,7 +1,7 @@
 /** Runs all variants of a fleet, and sizes each. */
-import { type Costs, readCosts } from './costs.ts'
-import type { FleetCounts, FleetOptions } from './experiment.ts'
-import { runFleet } from './fleet.ts'
+import { readCosts } from './costs.ts'
+import type { FleetOptions } from './experiment.ts'
+import { type FleetCounts, runFleet } from './fleet.ts'
 import type { SimulateOptions } from './options.ts'
 import { type FleetSize, sizeOf } from './size.ts'
 import { KINDS } from './traffic.ts'
@@ -21,14 +21,7 @@ export interface OutageRun {
   readonly counts: FleetCounts
 }
 
-export interface Simulated {
-  readonly given: SimulateOptions
-  readonly costs: Costs
-  readonly variants: readonly Variant[]
-  readonly outages: readonly OutageRun[]
-  /** The number of masters in the outage. */
-  readonly masters: number
-}
+export type Simulated = Readonly<Awaited<ReturnType<typeof simulate>>>
 
 /** Seconds before an outage begins, and after it ends. */
 const AROUND_SECONDS = 5
@@ -39,7 +32,7 @@ const OUTAGE_SAMPLE = 0.5
 export async function simulate(
   given: SimulateOptions,
   progress: (what: string) => void = () => undefined,
-): Promise<Simulated> {
+) {
   const costs = readCosts()
   const { gateways, processes, rate, lanes, seconds, seed, sample, stalenessMs } = given
   const strict: FleetOptions = {
@@ -74,6 +67,7 @@ export async function simulate(
     await run('shared', 'strict, and a limit of tenants', { ...strict, limits: given.limits })
   await run('leased', 'leased', leased)
 
+  /** In the outage. */
   const masters = given.masters ?? variants[0]?.size.masters ?? lanes
   const outage = {
     atMs: AROUND_SECONDS * 1000,

@@ -2,7 +2,8 @@
 import { laneIndex, laneTags, SLOTS, tagSlot } from '../../src/redis/lanes.ts'
 import { sumOf } from '../measure/statistics.ts'
 import type { Costs } from './costs.ts'
-import type { FleetCounts, FleetOptions } from './experiment.ts'
+import type { FleetOptions } from './experiment.ts'
+import type { FleetCounts } from './fleet.ts'
 import prices from './prices.json' with { type: 'json' }
 import { callersOf, subjectOf, tenantOf, tenantsOf } from './traffic.ts'
 
@@ -14,25 +15,7 @@ const REPLICAS = 1
 const UNITS_PER_COMMAND = 5
 const MICROS = 1e6
 
-export interface FleetSize {
-  /** Commands for a request: admissions at all lanes, renewals and refunds. */
-  readonly commandsPerRequest: number
-  /** The same a second. */
-  readonly commandsPerSecond: number
-  /** Of the feed, if each process reads it, and if one reader of a gateway does. */
-  readonly feedReadsPerSecond: number
-  readonly feedReadsOfGateways: number
-  /** The fewest masters that are not too busy. Undefined: there are not enough lanes. */
-  readonly masters: number | undefined
-  readonly mastersWithReaders: number | undefined
-  /** Of the busiest of these masters: commands a second, and as a multiple of the mean. */
-  readonly mostCommands: number
-  readonly mostToMean: number
-  readonly gigabitsPerSecond: number
-  readonly gatewayCores: number
-  /** USD a month. */
-  readonly monthly: Readonly<Record<string, number | undefined>>
-}
+export type FleetSize = ReturnType<typeof sizeOf>
 
 /** Returns the commands a second at each lane of the fleet, without reads of the feed. */
 function commandsByLane(options: FleetOptions, counts: FleetCounts): readonly number[] {
@@ -68,12 +51,7 @@ export function byMaster(byLane: readonly number[], masters: number): readonly n
 }
 
 /** Scales the counts of a run. `workerUs` is the CPU of a Worker for a request. */
-export function sizeOf(
-  options: FleetOptions,
-  counts: FleetCounts,
-  costs: Costs,
-  workerUs: number,
-): FleetSize {
+export function sizeOf(options: FleetOptions, counts: FleetCounts, costs: Costs, workerUs: number) {
   const { rate, lanes, gateways, processes } = options
   const commands = commandsByLane(options, counts)
   const commandsPerSecond = sumOf(commands, (each) => each)
@@ -106,13 +84,19 @@ export function sizeOf(
   const priceOf = (id: keyof typeof prices.prices, amount: number) =>
     (amount * prices.prices[id].usd) / prices.prices[id].per
   return {
+    /** Admissions at all lanes, renewals and refunds. */
     commandsPerRequest: commandsPerSecond / rate,
-    ...{ commandsPerSecond, feedReadsPerSecond, feedReadsOfGateways, masters },
+    /** Of the feed, if each process reads it, and if one reader of a gateway does. */
+    ...{ commandsPerSecond, feedReadsPerSecond, feedReadsOfGateways },
+    /** The fewest masters that are not too busy. Undefined: there are not enough lanes. */
+    masters,
     mastersWithReaders: enough(feedReadsOfGateways),
+    /** Commands a second of the busiest master, and as a multiple of the mean. */
     mostCommands: Math.max(...loads),
     mostToMean: (Math.max(...loads) * loads.length) / commandsPerSecond,
     gigabitsPerSecond: (bytesPerSecond * 8) / 1e9,
     gatewayCores: (rate * costs.request.value) / MICROS,
+    /** USD a month. */
     monthly: {
       [`Redis nodes, each master with ${REPLICAS} replica`]:
         masters === undefined
@@ -127,6 +111,6 @@ export function sizeOf(
         'd1RowsWritten',
         month.requests * costs.rowsPerEvent.value,
       ),
-    },
+    } as Readonly<Record<string, number | undefined>>,
   }
 }

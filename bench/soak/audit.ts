@@ -140,10 +140,7 @@ function tookAlong({ gateway, timeMs }: Death, request: Answered): boolean {
 }
 
 /** Adds to each example the reason from the event of its request. */
-export function withReasons(
-  examples: readonly string[],
-  rows: readonly AuditRow[],
-): readonly string[] {
+export function withReasons(examples: readonly string[], rows: readonly AuditRow[]): string[] {
   return examples.map((text) => {
     const [, requestId] = /\(([\w-]{36})\)/.exec(text) ?? []
     const event = rows.find(({ request_id }) => request_id === requestId)

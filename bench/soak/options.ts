@@ -1,25 +1,10 @@
 /** Command-line options of `npm run soak`. */
 import { parseArgs } from 'node:util'
 import { columns, number, oneOf, seedOf, someOf } from '../command-line.ts'
-import { FAULT_NAMES, type FaultName } from './faults.ts'
+import { FAULT_NAMES } from './faults.ts'
 
 const RUNTIMES = ['workerd', 'node'] as const
 export type SoakRuntime = (typeof RUNTIMES)[number]
-
-export interface SoakOptions {
-  readonly runtime: SoakRuntime
-  readonly minutes: number
-  /** Requests per second. Undefined: 70 % of the peak, which is measured first. */
-  readonly rate: number | undefined
-  readonly peakSeconds: number
-  /** Callers with tokens of the configured issuer, at least. They fill the caches before the clock starts. */
-  readonly callers: number
-  readonly windowSeconds: number
-  readonly faults: readonly FaultName[]
-  readonly seed: number
-  /** Path of the JSON file. Undefined: `bench/results/<date>-soak[-node].json`. */
-  readonly out: string | undefined
-}
 
 const MAX_MINUTES = 24 * 60
 /** The number of callers is sufficient for this rate; above it their limits would be exhausted. */
@@ -45,8 +30,10 @@ every request at the origin and every audit event, and ends with a table of inva
 
 Exit code 1: an invariant is broken, or a process did not start. 2: invalid options.`
 
+export type SoakOptions = Readonly<Exclude<ReturnType<typeof readOptions>, 'help'>>
+
 /** Parses the command line. Throws an `Error` of one line for invalid options. */
-export function readOptions(argv: readonly string[]): SoakOptions | 'help' {
+export function readOptions(argv: readonly string[]) {
   const { values } = parseArgs({
     args: [...argv],
     options: {
@@ -62,7 +49,7 @@ export function readOptions(argv: readonly string[]): SoakOptions | 'help' {
       help: { type: 'boolean', short: 'h' },
     },
   })
-  if (values.help) return 'help'
+  if (values.help) return 'help' as const
   return {
     runtime: oneOf('--runtime', values.runtime, RUNTIMES),
     minutes: number('--minutes', values.minutes, 0.1, MAX_MINUTES),

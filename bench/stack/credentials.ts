@@ -1,7 +1,7 @@
 /** Keys, callers and clients of the benchmark. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
-import type { IssueOptions, TokenFormat } from '../../src/access/tokens/access-grant.ts'
+import type { TokenFormat } from '../../src/access/tokens/access-grant.ts'
 import { createReferenceStore } from '../../src/access/tokens/redis/references.ts'
 import { credentialHash } from '../../src/access/tokens/reference.ts'
 import { parseSigningKeys } from '../../src/access/tokens/signing-keys.ts'
@@ -21,30 +21,13 @@ const SUBJECTS = 50
 const TTL_SECONDS = 3_600
 const RSA_BITS = 2_048
 const SECRET_BYTES = 32
-const ROLES = ['writer']
-
-export interface MintedToken {
-  readonly credential: string
-  readonly subject: string
-  readonly tokenIdHash: string
-}
-
-export interface MintOptions extends IssueOptions {
-  /** Default `['writer']`. */
-  readonly roles?: readonly string[]
-  /** Default `caller-0` to `caller-49`, in turn. */
-  readonly subject?: string
-  /** Default none. */
-  readonly tenant?: string
-  /** Age of the token in seconds. Default 0. */
-  readonly ageSeconds?: number
-}
+const ROLES: readonly string[] = ['writer']
 
 export interface Credentials {
   /** Private JWK Set of the gateway, JSON. */
   readonly signingKeys: string
-  /** Issues tokens with a life of one hour, with the product's own issuer. */
-  mint(count: number, options?: MintOptions): Promise<MintedToken[]>
+  /** Issues tokens of `caller-0` to `caller-49` in turn, with a life of one hour. Default roles: `writer`. */
+  mint(count: number, roles?: readonly string[]): Promise<readonly string[]>
 }
 
 /** Creates a key for each algorithm; the first one is the default. */
@@ -55,25 +38,22 @@ export async function createCredentials(
   const keys = parseSigningKeys(JSON.parse(await newSigningKeys(algorithms)))
   const references = createReferenceStore(createRedisRest(redis))
 
-  async function mint(
-    count: number,
-    { roles = ROLES, subject: one, tenant, ageSeconds = 0, ...options }: MintOptions = {},
-  ): Promise<MintedToken[]> {
-    const issuer = createTokenIssuer({
-      keys,
-      references,
-      issuer: PUBLIC_URL,
-      defaultTtlSeconds: TTL_SECONDS,
-      now: () => Date.now() - ageSeconds * 1000,
-    })
-    const holders: MintedToken[] = []
+  const issuer = createTokenIssuer({
+    keys,
+    references,
+    issuer: PUBLIC_URL,
+    defaultTtlSeconds: TTL_SECONDS,
+    now: Date.now,
+  })
+
+  async function mint(count: number, roles = ROLES): Promise<readonly string[]> {
+    const tokens: string[] = []
     for (let i = 0; i < count; i++) {
-      const subject = one ?? `caller-${i % SUBJECTS}`
-      const grant = { subject, tenant, client: 'bench', roles, scopes: [], audiences: [PUBLIC_URL] }
-      const { token: credential, tokenIdHash } = await issuer.issue(grant, options)
-      holders.push({ subject, credential, tokenIdHash })
+      const subject = `caller-${i % SUBJECTS}`
+      const grant = { subject, client: 'bench', roles, scopes: [], audiences: [PUBLIC_URL] }
+      tokens.push((await issuer.issue({ ...grant, tenant: undefined })).token)
     }
-    return holders
+    return tokens
   }
 
   return { signingKeys: JSON.stringify({ keys }), mint }
@@ -100,12 +80,8 @@ export interface BenchTokens {
 }
 
 export async function mintTokens({ signingKeys, mint }: Credentials): Promise<BenchTokens> {
-  const [powerless] = await mint(1, { roles: [] })
-  return {
-    writers: (await mint(SUBJECTS)).map(({ credential }) => credential),
-    powerless: powerless?.credential ?? '',
-    signingKeys,
-  }
+  const [powerless = ''] = await mint(1, [])
+  return { writers: await mint(SUBJECTS), powerless, signingKeys }
 }
 
 /** Returns the issuer of the tokens with its public JWK Set, JSON. */

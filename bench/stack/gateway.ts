@@ -49,8 +49,6 @@ export async function startGround(
 export interface RunningGateway extends Ground {
   /** The workerd process with all isolates. */
   readonly pid: number
-  readonly bundle: Bundle
-  readonly variables: Readonly<Record<string, string>>
   /** Authority of the inspector; undefined if it is not open. */
   readonly inspector: string | undefined
   /** Returns scheme and authority of an isolate. */
@@ -72,22 +70,21 @@ export interface GatewayOptions {
 /** Starts one process. Throws an `Error` of one line if it does not start. */
 export async function startGateway(
   { directory, shutdown }: Omit<StartContext, 'onProgress'>,
-  { ground, bundle, names, variables: more = {}, inspect = false }: GatewayOptions,
+  { ground, bundle, names, variables = {}, inspect = false }: GatewayOptions,
 ): Promise<RunningGateway> {
   const { backends, signingKeys } = ground
-  const variables = { ...gatewayVariables(backends, signingKeys), ...more }
   const workerd = await startWorkerd({
     bundle,
     directory: mkdtempSync(join(directory, 'gateway-')),
     names,
-    variables,
+    variables: { ...gatewayVariables(backends, signingKeys), ...variables },
     inspect,
     queueAddress: queueAddressOf(backends),
   })
   shutdown.defer(workerd.close)
   shutdown.signal.throwIfAborted()
   const { pid, inspector, originOf, close } = workerd
-  return { ...ground, pid, bundle, variables, inspector, originOf, close }
+  return { ...ground, pid, inspector, originOf, close }
 }
 
 export interface VariantGateway extends RunningGateway {

@@ -204,7 +204,6 @@ describe('figures', () => {
     summary: {
       ...sampleOf({ cpuMicros: cpu[0] ?? 0 }),
       ...{ id, title: id },
-      spread: { requestsPerSecond: [0, 0], p50Ms: [0, 0], p99Ms: [0, 0], cpuMicros: [0, 0] },
       rounds: cpu.map((cpuMicros) => sampleOf({ cpuMicros })),
     },
     costs: cpu.map(() => costs(900, id.startsWith('by-hand') ? 10 : 16)),
