@@ -41,6 +41,16 @@ const TARGETS = [
   '/open/!$&()*,=:@+a~',
 ]
 
+/** Heads of requests that no pipeline sees, and the statuses of their refusals. */
+const UNREADABLE = [
+  [400, ['GET /open/x HTTP/1.1', 'X-Other: no host']],
+  [400, ['FOO /open/x HTTP/1.1', HOST]],
+  [400, ['GET /open/x HTTP/1.1', HOST, 'X-Space : a']],
+  [400, ['GET /open/x HTTP/1.1', HOST, 'X-Folded: a', ' b']],
+  [417, ['PUT /open/x HTTP/1.1', HOST, 'Expect: 200-ok', 'Content-Length: 0']],
+  [431, ['GET /open/x HTTP/1.1', HOST, `X-Large: ${'x'.repeat(70_000)}`]],
+] as const
+
 /** A semicolon, bytes that are not UTF-8, and a `%` that encodes nothing. */
 const UNCLEAR_QUERIES = ['a=1;b=2', 'b;a=1', ';', 'a=%ff', 'a=%C0%AE', 'a=100%', 'a=%zz']
 
@@ -106,6 +116,25 @@ export const wireCases: readonly FieldCase[] = [
       }
     },
     // workerd loses some of these responses.
+    NODE_ONLY,
+  ),
+  tried(
+    'a request that the parser refuses gets a status without a word',
+    'own',
+    'a problem document, like every refusal (RFC 9457), with a date (RFC 9110 section 6.6.1)',
+    async ({ rawText, reached }) => {
+      for (const [status, lines] of UNREADABLE) {
+        const text = await rawText(lines)
+        const [head = '', document = ''] = text.split('\r\n\r\n')
+        expect(head, lines[0]).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+        expect(head).toMatch(/^content-type: application\/problem\+json\r?$/im)
+        expect(head).toMatch(new RegExp(`^content-length: ${document.length}\r?$`, 'im'))
+        expect(head).toMatch(/^date: /im)
+        expect(JSON.parse(document)).toMatchObject({ status, code: 'malformed_request' })
+      }
+      expect(reached).toEqual([])
+    },
+    // In front of workerd, the server of the platform answers these.
     NODE_ONLY,
   ),
   tried(

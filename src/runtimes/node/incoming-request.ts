@@ -20,7 +20,7 @@ type PlainRequest = Pick<
 /**
  * A request whose headers, body and signal are created when they are read. The path and the query of
  * `url` are as they were sent, of which Node accepts visible ASCII only. Throws `Denied`
- * (`malformed_request`) for a `Host` or a target that would move the end of the authority, for a target
+ * (`malformed_request`) without a `Host`, for one or a target that would move the end of the authority, for a target
  * with another authority than `Host`, and for framing that other servers may read in another way.
  */
 export class IncomingRequest implements PlainRequest {
@@ -37,7 +37,11 @@ export class IncomingRequest implements PlainRequest {
     this.method = incoming.method ?? 'GET'
     if (!isPlainlyFramed(incoming))
       throw new Denied({ code: 'malformed_request', check: 'framing' })
-    this.url = createUrl(incoming, this.headers.get('host'))
+    const host = this.headers.get('host')
+    // RFC 9112 section 3.2.
+    if (host === null && incoming.httpVersion === '1.1')
+      throw new Denied({ code: 'malformed_request', check: 'target' })
+    this.url = createUrl(incoming, host)
   }
 
   get headers(): Fields {

@@ -89,6 +89,8 @@ export const LIMITS = {
   // Longer than load balancers keep idle connections (60 s), so that they close them, not the gateway.
   keepAliveTimeout: 65_000,
   maxHeaderSize: 32_768,
+  // `IncomingRequest` refuses such a request with a problem document. Node's refusal has no content.
+  requireHostHeader: false,
   // Finds clients that disappeared without an end of their connection while nothing waits for them.
   keepAlive: true,
   keepAliveInitialDelay: 60_000,

@@ -2,10 +2,13 @@
 import { type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { problem } from '../../problems/problem.ts'
 import { endSoon } from './break-off.ts'
 
+type Status = 400 | 408 | 413 | 417 | 431
+
 /** Node's status for the errors of its parser and its clock. Other errors are those of a connection. */
-function selectStatus(code = ''): number | undefined {
+function selectStatus(code = ''): Status | undefined {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
       return 431
@@ -25,7 +28,8 @@ const AFTER_THE_LAST = 'HPE_CLOSED_CONNECTION'
  * Refuses a request that is not readable, and ends its connection. By default, Node writes this refusal in
  * place of a response that is in progress for a complete request: the client would read that a request
  * was refused that has reached the origin. Responses have the order of the requests (RFC 9112 section
- * 9.3.2). `latest` returns the latest response of a connection.
+ * 9.3.2). `latest` returns the latest response of a connection. Refuses expectations other than
+ * `100-continue`, too (RFC 9110 section 10.1.1).
  */
 export function refuseUnreadable(
   server: Server,
@@ -33,6 +37,11 @@ export function refuseUnreadable(
 ): void {
   /** Node reports the same fault for all bytes that follow. */
   const refused = new WeakSet<Duplex>()
+  server.on('checkExpectation', (_, response) => {
+    const [fields, document] = problemOf(417)
+    response.shouldKeepAlive = false
+    response.writeHead(417, fields).end(document)
+  })
   server.on('clientError', ({ code }: NodeJS.ErrnoException, socket) => {
     const status = selectStatus(code)
     if (status === undefined || !socket.writable) {
@@ -47,24 +56,52 @@ export function refuseUnreadable(
     else
       response.once('close', () => {
         if (!socket.writable) return
-        if (code !== AFTER_THE_LAST) socket.write(headOf(status))
+        if (code !== AFTER_THE_LAST) socket.write(refusalOf(status))
         endSoon(socket)
       })
   })
 }
 
 /** Refuses the request whose body is not readable, in its turn. */
-function refuseBody(response: ServerResponse, socket: Socket, status: number): void {
+function refuseBody(response: ServerResponse, socket: Socket, status: Status): void {
   if (response.socket === null) {
     response.once('socket', () => refuseBody(response, socket, status))
   } else if (response.headersSent) socket.destroySoon()
   else cut(socket, status)
 }
 
-function cut(socket: Socket, status: number): void {
-  socket.write(headOf(status))
+function cut(socket: Socket, status: Status): void {
+  socket.write(refusalOf(status))
   socket.destroySoon()
 }
 
-const headOf = (status: number): string =>
-  `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\n\r\n`
+const DETAILS: Readonly<Record<Status, string>> = {
+  400: 'The request is not well formed.',
+  408: 'The request did not arrive in time.',
+  413: 'The extensions of the chunks are too large.',
+  417: 'The expectation is unknown.',
+  431: 'The header fields are too large.',
+}
+
+/** Returns the problem document and its fields. There is no request that could have an id. */
+function problemOf(status: Status): [fields: Readonly<Record<string, string>>, document: string] {
+  const code = status === 413 ? 'payload_too_large' : 'malformed_request'
+  const { title, detail } = problem(code, DETAILS[status])
+  const type = `urn:portcullis:problem:${code}`
+  const document = JSON.stringify({ type, title, status, detail, code })
+  const fields = {
+    Date: new Date().toUTCString(),
+    'Content-Type': 'application/problem+json',
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    'Content-Length': String(document.length),
+    Connection: 'close',
+  }
+  return [fields, document]
+}
+
+function refusalOf(status: Status): string {
+  const [fields, document] = problemOf(status)
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}`)
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('\r\n')}\r\n\r\n${document}`
+}
