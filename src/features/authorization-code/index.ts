@@ -50,6 +50,7 @@ import { createClientDocuments } from './registration/client-documents.ts'
 import { createClientDirectory, createPublicClients } from './registration/directory.ts'
 import { createRegistrationEndpoint } from './registration/registration-endpoint.ts'
 import { authorizeRoutes } from './routes/authorize.ts'
+import { DESCRIPTIONS } from './routes/descriptions.ts'
 import { ENGLISH } from './routes/english.ts'
 import { registrationRoutes } from './routes/register.ts'
 import { authorizationCodeSchema } from './schema.ts'
@@ -203,6 +204,7 @@ function createCodeFlow(
   const assertions = createAssertionVerifier(definition.identityAssertions, parts)
   return {
     forPages: anyOrigin,
+    descriptions: DESCRIPTIONS,
     publicClients: createPublicClients({ registered, documents }),
     grants: (options) => ({
       authorization_code: authorizationCodeGrant(options, codes),

@@ -4,6 +4,7 @@ import { createExchange } from '../../isolate/exchange.ts'
 import type { GatewayVariables } from '../../middleware/context.ts'
 import type { ClientAuthenticator } from './client-authenticator.ts'
 import type { AuthorizationServerOptions, PublicClients } from './options.ts'
+import type { Descriptions } from './routes/error.ts'
 import type { SecurityProfile } from './schemas/client.ts'
 import type { GrantHandlers } from './token-endpoint.ts'
 import type { OAuthEndpoint } from './token-request.ts'
@@ -13,6 +14,8 @@ export interface CodeFlow {
   readonly grants: (options: AuthorizationServerOptions) => GrantHandlers
   /** Members of the metadata. */
   readonly metadata: object
+  /** Of its errors. */
+  readonly descriptions: Descriptions
   readonly endpoints: (
     options: AuthorizationServerOptions,
     authenticate: ClientAuthenticator,

@@ -96,7 +96,14 @@ function createApps(
   const { forms = [], apps = [] } = flow?.endpoints(options, server.authenticate) ?? {}
   const forPages = flow?.forPages
   const sendNonces = policy.tokens.dpopNonceRequired
-  const endpoints = oauthRoutes({ server, proofs, sendNonces, more: forms, forPages })
+  const endpoints = oauthRoutes({
+    server,
+    proofs,
+    sendNonces,
+    more: forms,
+    descriptions: flow?.descriptions,
+    forPages,
+  })
   for (const app of apps) endpoints.route('/', app)
   const resources = resourceRoutes({
     ...parts,

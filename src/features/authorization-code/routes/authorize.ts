@@ -27,6 +27,7 @@ import {
   refusalPage,
   type ScopeWords,
 } from './consent-pages.ts'
+import { DESCRIPTIONS } from './descriptions.ts'
 
 export interface AuthorizeOptions {
   readonly endpoint: AuthorizationEndpoint
@@ -75,7 +76,7 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
 
   app.onError(async function answerRefusal(error, c) {
     const target = c.get(REDIRECT) as ErrorTarget | undefined
-    const { status, error: code, description, headers } = oauthProblemOf(error)
+    const { status, error: code, description, headers } = oauthProblemOf(error, DESCRIPTIONS)
     const denial = error instanceof Denied ? error.denial : undefined
     const isForClient = denial?.code === 'oauth_refused'
     const lacksPermissions = isForClient && denial.check === 'scope_not_held'

@@ -12,18 +12,16 @@ import { readWhole } from '../../../middleware/validate.ts'
 import { completeRoute } from '../../../policy/route.ts'
 import { anyOrigin } from '../../../routes/any-origin.ts'
 import { REGISTRATION_PATH } from '../../authorization-server/metadata.ts'
-import {
-  type CheckDescriptions,
-  OAUTH_HEADERS,
-  toOAuthError,
-} from '../../authorization-server/routes/error.ts'
+import { OAUTH_HEADERS, toOAuthError } from '../../authorization-server/routes/error.ts'
 import type { RegistrationEndpoint } from '../registration/registration-endpoint.ts'
+import { DESCRIPTIONS } from './descriptions.ts'
 
 const MAX_BODY_BYTES = 16_384
 const TIMEOUT_MS = 3_000
 
 /** Each names the member, and repeats no value of the client. Without `"` and `\` (RFC 6749 section 5.2). */
-const DESCRIPTIONS: CheckDescriptions = {
+const OF_REGISTRATION = {
+  ...DESCRIPTIONS,
   content_type: 'The request must have the media type application/json.',
   json: 'The body must be JSON in UTF-8 without duplicate names.',
   register_form: 'The body must be a JSON object.',
@@ -43,7 +41,7 @@ export function registrationRoutes(
   register: RegistrationEndpoint,
 ): Hono<{ Variables: GatewayVariables }> {
   const app = createApp<{ Variables: GatewayVariables }>()
-  app.onError((error, c) => toOAuthError(error, c, DESCRIPTIONS))
+  app.onError((error, c) => toOAuthError(error, c, OF_REGISTRATION))
   const route = completeRoute({
     method: 'POST',
     path: REGISTRATION_PATH,

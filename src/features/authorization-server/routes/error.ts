@@ -4,7 +4,7 @@ import { Denied, Unavailable } from '../../../errors.ts'
 import { NO_STORE } from '../../../http/response-headers.ts'
 import { problemOf } from '../../../middleware/problem-handler.ts'
 import type { Check } from '../../../problems/checks.ts'
-import type { Denial, OAuthErrorCode } from '../../../problems/reasons.ts'
+import type { AuthorizationErrorCode, Denial, OAuthErrorCode } from '../../../problems/reasons.ts'
 import { retryAfter } from '../../../problems/retry-after.ts'
 
 type OAuthWireCode = OAuthErrorCode | 'server_error' | 'temporarily_unavailable'
@@ -15,12 +15,15 @@ interface OAuthProblem {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** Codes that only the code flow has. It describes them. */
+export type CodeFlowErrorCode = Exclude<AuthorizationErrorCode, 'access_denied'>
+
 /** One description per code, with the characters that RFC 6749 section 5.2 allows. */
-const DESCRIPTIONS: Readonly<Record<OAuthWireCode, string>> = {
+const DESCRIPTIONS: Readonly<Record<Exclude<OAuthWireCode, CodeFlowErrorCode>, string>> = {
   invalid_request: 'The request is malformed or not possible.',
   invalid_client: 'Client authentication failed.',
   invalid_grant: 'The grant is not valid, or was not issued to this client.',
-  unauthorized_client: 'This client may not use this grant type.',
+  unauthorized_client: 'This client may not do this.',
   unsupported_grant_type: 'This grant type is not supported.',
   unsupported_token_type: 'Tokens of this type cannot be revoked here.',
   invalid_scope: 'The requested scope is malformed, or exceeds what can be granted.',
@@ -28,24 +31,17 @@ const DESCRIPTIONS: Readonly<Record<OAuthWireCode, string>> = {
   invalid_dpop_proof: 'The request requires a valid DPoP proof.',
   use_dpop_nonce: 'The DPoP proof must contain the nonce of this response.',
   access_denied: 'The request was refused.',
-  unsupported_response_type: 'Only the response type code is supported.',
-  login_required: 'The user is not signed in.',
-  unmet_authentication_requirements: 'The login does not meet what the request demands.',
-  consent_required: 'The user has not allowed this yet.',
-  request_not_supported: 'Request objects are not supported.',
-  invalid_request_uri: 'The request_uri is unknown, expired, or of another client.',
-  invalid_redirect_uri: 'A redirect URI is not one that a public client may have.',
-  invalid_client_metadata: 'The metadata is malformed, or not that of a public client.',
   server_error: 'The request failed because of a defect of the server.',
   temporarily_unavailable: 'The request cannot be handled now. Retry later.',
 }
 
-/** Descriptions of checks that the client can correct, and that reveal nothing about another party. */
-export type CheckDescriptions = Readonly<Partial<Record<Check<'oauth_refused'>, string>>>
-
-const OF_CHECK: CheckDescriptions = {
-  authorize_request_uri: 'Push the request first (RFC 9126).',
-}
+/**
+ * Descriptions of codes of the code flow, and of checks that the client can correct and that reveal nothing
+ * about another party. That of a check comes first.
+ */
+export type Descriptions = Readonly<
+  Partial<Record<CodeFlowErrorCode | Check<'oauth_refused'>, string>>
+>
 
 /** RFC 7617 section 2. On every 401, because RFC 9110 section 15.5.2 requires a challenge there. */
 const CHALLENGE = 'Basic realm="portcullis", charset="UTF-8"'
@@ -54,8 +50,8 @@ const CHALLENGE = 'Basic realm="portcullis", charset="UTF-8"'
 export const OAUTH_HEADERS = { ...NO_STORE, Pragma: 'no-cache' } as const
 
 /** Responds to a refusal. The precise reason is only in the audit event, except where a check has a description. */
-export function toOAuthError(error: Error, c: Context, ofCheck = OF_CHECK): Response {
-  const { status, error: code, description, headers } = oauthProblemOf(error, ofCheck)
+export function toOAuthError(error: Error, c: Context, more?: Descriptions): Response {
+  const { status, error: code, description, headers } = oauthProblemOf(error, more)
   const body = { error: code, error_description: description }
   return new Response(c.req.method === 'HEAD' ? null : JSON.stringify(body), {
     status,
@@ -66,12 +62,13 @@ export function toOAuthError(error: Error, c: Context, ofCheck = OF_CHECK): Resp
 /** Returns the wire form of an error. */
 export function oauthProblemOf(
   error: Error,
-  ofCheck = OF_CHECK,
+  more: Descriptions = {},
 ): OAuthProblem & { readonly description: string } {
   const problem = problemWithCode(error)
   const denial = error instanceof Denied ? error.denial : undefined
-  const known = denial?.code === 'oauth_refused' ? ofCheck[denial.check] : undefined
-  return { ...problem, description: known ?? DESCRIPTIONS[problem.error] }
+  const known = denial?.code === 'oauth_refused' ? more[denial.check] : undefined
+  const ofCode: Readonly<Partial<Record<OAuthWireCode, string>>> = { ...DESCRIPTIONS, ...more }
+  return { ...problem, description: known ?? ofCode[problem.error] ?? DESCRIPTIONS.invalid_request }
 }
 
 function problemWithCode(error: Error): OAuthProblem {

@@ -25,7 +25,7 @@ import {
   TOKEN_PATH,
 } from '../metadata.ts'
 import type { OAuthEndpoint, OAuthRequest } from '../token-request.ts'
-import { OAUTH_HEADERS, toOAuthError } from './error.ts'
+import { type Descriptions, OAUTH_HEADERS, toOAuthError } from './error.ts'
 
 export interface OAuthOptions {
   readonly server: AuthorizationServer
@@ -35,6 +35,8 @@ export interface OAuthOptions {
   readonly sendNonces: boolean
   /** Of another feature. */
   readonly more?: readonly OAuthEndpoint[]
+  /** Of errors of another feature. */
+  readonly descriptions?: Descriptions | undefined
   /** Lets pages of every origin call all endpoints but the introspection. Default: none may. */
   readonly forPages?: ForPages | undefined
 }
@@ -64,10 +66,11 @@ export function oauthRoutes({
   proofs,
   sendNonces,
   more = [],
+  descriptions,
   forPages,
 }: OAuthOptions): Hono<Environment> {
   const app = createApp<Environment>()
-  app.onError(toOAuthError)
+  app.onError((error, c) => toOAuthError(error, c, descriptions))
 
   async function respond(
     c: OAuthContext,
