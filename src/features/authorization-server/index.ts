@@ -111,6 +111,7 @@ function createApps(
     routes: policy.routes,
     bindsTokens: profile !== undefined,
     offersScopes: flow !== undefined,
+    forPages,
   })
   return [
     { at: '/.well-known', app: metadataRoutes({ publicUrl, more, forPages }) },

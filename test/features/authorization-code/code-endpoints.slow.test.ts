@@ -639,6 +639,41 @@ describe('CORS', () => {
     },
   )
 
+  test.each([
+    'oauth-authorization-server',
+    'oauth-protected-resource',
+    'oauth-protected-resource/mcp',
+    'jwks.json',
+  ])('pages of every origin may read /.well-known/%s, without credentials', async (name) => {
+    const { status, headers } = await preflight(`/.well-known/${name}`)
+    expect([status, headers.get('access-control-allow-origin')]).toEqual([204, '*'])
+    const read = await gateway.send(`/.well-known/${name}`)
+    expect([read.status, read.headers.get('access-control-allow-origin')]).toEqual([200, '*'])
+    expect(read.headers.get('access-control-allow-credentials')).toBeNull()
+  })
+
+  test('a document that the gateway does not have is not described to pages', async () => {
+    const path = '/.well-known/oauth-protected-resource/none'
+    expect((await preflight(path)).headers.get('access-control-allow-origin')).toBeNull()
+  })
+
+  test('a public client may send its id without a secret in Basic credentials', async () => {
+    const native = await gateway.createClient()
+    const verifier = newVerifier()
+    const redeem = async (credentials: string) => {
+      const code = await gateway.codeFor(gateway.requestOf(native, verifier), gateway.signIn())
+      const grant = { grant_type: 'authorization_code', code, code_verifier: verifier }
+      const headers = { Authorization: `Basic ${btoa(credentials)}` }
+      return gateway.token({ ...grant, redirect_uri: REDIRECT_URI }, { headers })
+    }
+    expect((await redeem(`${native}:`)).status).toBe(200)
+    expect((await redeem(`${native}:x`)).body.error).toBe('invalid_client')
+    const service = await gateway.registry.create({ name: 'x', grants: ['client_credentials'] })
+    const headers = { Authorization: `Basic ${btoa(`${service.client.id}:`)}` }
+    const confidential = await gateway.token({ grant_type: 'client_credentials' }, { headers })
+    expect(confidential).toMatchObject({ status: 401, body: { error: 'invalid_client' } })
+  })
+
   test.each(['/oauth/authorize', '/oauth/consent', '/oauth/consents', '/oauth/introspect'])(
     'no page of another origin may call %s',
     async (path) => {

@@ -1,5 +1,5 @@
 /** The metadata of the gateway and of its paths as protected resources (RFC 9728). */
-import type { Hono } from 'hono'
+import type { Hono, MiddlewareHandler } from 'hono'
 import { pathOf } from '../../../access/tokens/narrowed.ts'
 import { documentResponse } from '../../../http/entity-tag.ts'
 import { shadows } from '../../../http/path-pattern.ts'
@@ -22,6 +22,8 @@ export interface ResourceOptions extends ProtectedResource {
   readonly bindsTokens: boolean
   /** Whether users can allow clients permissions. */
   readonly offersScopes: boolean
+  /** Lets pages of every origin read the documents. Default: none may. */
+  readonly forPages?: ((methods: string) => MiddlewareHandler) | undefined
 }
 
 /**
@@ -29,28 +31,35 @@ export interface ResourceOptions extends ProtectedResource {
  * server has its own, and a route of the policy that is written for a document sends it to the origin.
  */
 export function resourceRoutes(options: ResourceOptions): Hono {
-  const { publicUrl, routes, bindsTokens, offersScopes } = options
+  const { publicUrl, routes, bindsTokens, offersScopes, forPages } = options
   const findRoutes = routesAt(routes, publicUrl)
   const proxied = routes.map(({ path }) => path).filter((path) => path.startsWith(`${BASE}/`))
 
-  return createApp().on(
-    'GET',
-    [DOCUMENT, `${DOCUMENT}/*`],
-    async function describeResource(c, next) {
-      // As it was sent: another spelling is another resource.
-      const { pathname: asked } = new URL(c.req.url)
-      const path = asked.slice(BASE.length)
-      const resource = publicUrl + path
-      const isPath = pathOf(resource, publicUrl) !== undefined
-      const found = path === '' ? routes : isPath ? findRoutes(path) : []
-      // An origin may have documents of its own: at other paths, or where a route is written for them.
-      if (found.length === 0 || proxied.some((pattern) => shadows(pattern, asked))) return next()
-      if (found.some((route) => route.mcp && route.path === path)) return next()
-      const isOffered = offersScopes && path !== ''
-      const scopes = isOffered ? [...new Set(found.flatMap(permissionsOfRoute))] : []
-      const requiresProofs = bindsTokens || requireProofs(found)
-      const document = resourceMetadata(options, resource, { scopes, requiresProofs })
-      return documentResponse(c, JSON.stringify(document))
-    },
-  )
+  function describe(url: string): object | undefined {
+    // As it was sent: another spelling is another resource.
+    const { pathname: asked } = new URL(url)
+    const path = asked.slice(BASE.length)
+    const resource = publicUrl + path
+    const isPath = pathOf(resource, publicUrl) !== undefined
+    const found = path === '' ? routes : isPath ? findRoutes(path) : []
+    // An origin may have documents of its own: at other paths, or where a route is written for them.
+    if (found.length === 0 || proxied.some((pattern) => shadows(pattern, asked))) return undefined
+    if (found.some((route) => route.mcp && route.path === path)) return undefined
+    const isOffered = offersScopes && path !== ''
+    const scopes = isOffered ? [...new Set(found.flatMap(permissionsOfRoute))] : []
+    const requiresProofs = bindsTokens || requireProofs(found)
+    return resourceMetadata(options, resource, { scopes, requiresProofs })
+  }
+
+  const app = createApp()
+  const paths = [DOCUMENT, `${DOCUMENT}/*`]
+  const shareWithPages = forPages?.('GET')
+  if (shareWithPages !== undefined)
+    app.on(['GET', 'OPTIONS'], paths, (c, next) =>
+      describe(c.req.url) === undefined ? next() : shareWithPages(c, next),
+    )
+  return app.on('GET', paths, async function describeResource(c, next) {
+    const document = describe(c.req.url)
+    return document === undefined ? next() : documentResponse(c, JSON.stringify(document))
+  })
 }

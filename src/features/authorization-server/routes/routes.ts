@@ -155,7 +155,8 @@ export function metadataRoutes({ publicUrl, more, forPages }: MetadataOptions): 
   const path = '/oauth-authorization-server'
   const metadata = { ...authorizationServerMetadata(publicUrl), ...more }
   const app = createApp()
-  if (forPages !== undefined) app.all(path, forPages('GET'))
+  // Of the keys as well: a page can verify a token with them.
+  if (forPages !== undefined) app.on(['GET', 'OPTIONS'], [path, '/jwks.json'], forPages('GET'))
   return app.get(
     path,
     publicDocument(() => metadata),
