@@ -15,6 +15,12 @@ export const numericDate = z.number().check(z.minimum(0), z.maximum(MAX_TIME_SEC
 
 export const tokenId = text(256).check(z.refine((id) => id.isWellFormed()))
 
+/** Text or an array of texts, as an array that is not empty (RFC 7519 section 4.1.3). */
+export const audiences = z.union([
+  converted(z.string(), (one) => [one]),
+  z.array(z.string()).check(z.minLength(1)),
+])
+
 const shortName = name(256)
 const scopes = z.array(scopeName)
 const scopeText = z.pipe(
@@ -29,7 +35,7 @@ const scopeText = z.pipe(
  */
 export const claimsSchema = z.object({
   sub: name(MAX_SUBJECT_CHARS),
-  aud: z.union([converted(z.string(), (one) => [one]), z.array(z.string()).check(z.minLength(1))]),
+  aud: audiences,
   exp: numericDate,
   iat: numericDate,
   nbf: z.optional(numericDate),

@@ -7,6 +7,7 @@ import { importKeys } from '../../access/tokens/key-ring.ts'
 import { sha256 } from '../../crypto/sha256.ts'
 import { Denied } from '../../errors.ts'
 import type { ClientAssertionCheck } from '../../problems/checks.ts'
+import { mediaType } from '../../validators/issuer.ts'
 import { isSameKey, MIN_RSA_BITS } from '../../validators/jwk.ts'
 import type { Client } from './client.ts'
 import {
@@ -56,7 +57,7 @@ const TYPES = new Set([undefined, 'jwt', 'client-authentication+jwt'])
 /**
  * Creates the verifier. It returns the failed check, which the client must not learn, or the use of a valid assertion. An assertion
  * is valid if a key of the client signed it with an asymmetric
- * algorithm, `iss` and `sub` are the client id, `aud` is exactly one of `audiences`, and it has a
+ * algorithm, `iss` and `sub` are the client id, each `aud` is one of `audiences`, and it has a
  * `jti`. The time from `iat` to `exp` is at most one hour; without `iat`, `exp` is at most 5
  * minutes ahead. Does NOT check for replay: the caller must record `id` for `ttlSeconds`.
  *
@@ -81,7 +82,7 @@ export function createClientAssertionVerifier({ audiences, profile, now }: Clien
     try {
       const { typ, alg, kid } = readHeader(assertion)
       // Before anything depends on the client: a cheap refusal must not reveal whether it exists.
-      if (!TYPES.has(typ?.toLowerCase().replace(/^application\//, ''))) return 'type'
+      if (!TYPES.has(typ && mediaType(typ))) return 'type'
       if (!isAssertionAlgorithm(alg)) return 'type'
       const jwk = client === undefined || client.disabled ? undefined : selectKey(client, alg, kid)
       if (jwk === undefined) failed = 'key'
@@ -111,7 +112,8 @@ export function createClientAssertionVerifier({ audiences, profile, now }: Clien
     const nowSeconds = now() / 1000
     const latest = nowSeconds + ASSERTION_AHEAD_SECONDS
     if (iss !== client.id || sub !== client.id) return 'issuer'
-    if (!audiences.includes(aud)) return 'audience'
+    // With the name of another server, each server could use the assertion at the other one.
+    if (!aud.every((name) => audiences.includes(name))) return 'audience'
     if (exp <= nowSeconds - ASSERTION_TOLERANCE_SECONDS) return 'expired'
     if ((iat ?? 0) > latest || (nbf ?? 0) > latest) return 'future'
     const latestEnd =

@@ -16,7 +16,7 @@ import {
 } from './client-logins.ts'
 import { isClientSecret } from './client-secret.ts'
 import { decodeFormText, type OAuthForm } from './form.ts'
-import { PUSHED_REQUEST_PATH, TOKEN_PATH } from './metadata.ts'
+import { INTROSPECTION_PATH, PUSHED_REQUEST_PATH, REVOCATION_PATH, TOKEN_PATH } from './metadata.ts'
 import type { AuthorizationServerOptions } from './options.ts'
 
 /** The parts of a request that identify the client. */
@@ -60,8 +60,9 @@ export function createClientAuthenticator({
   profile,
   now,
 }: Pick<AuthorizationServerOptions, 'issuer' | 'logins' | 'publicClients' | 'profile' | 'now'>) {
-  // RFC 7523 section 3, RFC 9126 section 2.
-  const audiences = [issuer, issuer + TOKEN_PATH, issuer + PUSHED_REQUEST_PATH]
+  // RFC 7523 section 3, RFC 9126 section 2. Libraries write the endpoint that they call, or issuer and token endpoint.
+  const endpoints = [TOKEN_PATH, PUSHED_REQUEST_PATH, REVOCATION_PATH, INTROSPECTION_PATH]
+  const audiences = ['', ...endpoints].map((path) => issuer + path)
   const verifyAssertion = createClientAssertionVerifier({ audiences, profile, now })
 
   return async function authenticate({
@@ -201,8 +202,11 @@ function basicCredential(authorization: string): ClientCredential {
   if (at === -1 || /[^\x20-\x7e]/.test(text)) throw malformed()
   const clientId = decodeFormText(text.slice(0, at))
   const secret = decodeFormText(text.slice(at + 1))
-  if (!clientId || !secret) throw malformed()
-  return { method: 'client_secret_basic', clientId, secret }
+  if (!clientId || secret === undefined) throw malformed()
+  // Some libraries send the id of a client without a secret like this. An empty secret is none (RFC 6749 section 2.3.1).
+  return secret === ''
+    ? { method: 'none', clientId }
+    : { method: 'client_secret_basic', clientId, secret }
 }
 
 /** Returns the client that the assertion names. Does NOT verify the signature. */

@@ -193,6 +193,21 @@ describe('client authentication with private_key_jwt', () => {
     expect((await assert(await sign(), { client_id: id })).status).toBe(200)
   })
 
+  test('an assertion may name the server by its issuer and an endpoint, or by the called endpoint', async () => {
+    const both = [PUBLIC_URL, `${PUBLIC_URL}/oauth/token`]
+    expect((await assert(await sign({ aud: both }))).status).toBe(200)
+    expect((await assert(await sign({ aud: both.toReversed() }))).status).toBe(200)
+    expect((await assert(await sign({ aud: [] }))).status).toBe(401)
+    for (const path of ['/oauth/revoke', '/oauth/introspect']) {
+      const reply = await gateway.post(path, {
+        token: 'unknown',
+        client_assertion: await sign({ aud: PUBLIC_URL + path }),
+        client_assertion_type: JWT_BEARER,
+      })
+      expect([path, reply.status]).toEqual([path, 200])
+    }
+  })
+
   test.each(['Ed25519', 'EdDSA'] as const)(
     'a key of %s refuses an assertion under the other name of the algorithm',
     async (alg) => {

@@ -1,7 +1,7 @@
 /** Claims of client assertions (RFC 7523 section 3). */
 import * as z from 'zod/mini'
-import { numericDate, tokenId } from '../../../validators/claims.ts'
-import { absentIfNull, converted, nonEmpty } from '../../../validators/schema-parts.ts'
+import { audiences, numericDate, tokenId } from '../../../validators/claims.ts'
+import { absentIfNull, nonEmpty } from '../../../validators/schema-parts.ts'
 
 /** Maximum time from `iat` to `exp` of an assertion. Client libraries use this value by default. */
 export const MAX_ASSERTION_SECONDS = 3_600
@@ -13,13 +13,13 @@ export const ASSERTION_TOLERANCE_SECONDS = 5
 export const ASSERTION_AHEAD_SECONDS = 10
 
 /**
- * Schema of the claims of a client assertion. `aud` must be one name: with two, each server could
- * use the assertion at the other one. Does NOT check claims that depend on the client or the clock.
+ * Schema of the claims of a client assertion. Does NOT check claims that depend on the client, the server
+ * or the clock.
  */
 export const assertionClaims = z.looseObject({
   iss: nonEmpty,
   sub: nonEmpty,
-  aud: z.union([z.string(), converted(z.tuple([z.string()]), ([one]) => one)]),
+  aud: audiences,
   exp: numericDate,
   iat: absentIfNull(numericDate),
   nbf: absentIfNull(numericDate),
