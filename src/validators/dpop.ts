@@ -13,9 +13,8 @@ const publicJwk = z
   .looseObject({ kty: z.string(), n: z.optional(z.string().check(z.maxLength(MAX_MODULUS_CHARS))) })
   .check(z.refine((jwk) => !SECRET_MEMBERS.some((member) => Object.hasOwn(jwk, member))))
 
-/** The protected header of a proof. Does NOT check that the key is sound: `sortKeys` does. */
+/** The protected header of a proof. Does NOT check `typ`, nor that the key is sound: `sortKeys` does. */
 export const dpopHeader = z.object({
-  typ: z.literal('dpop+jwt'),
   alg: z.enum(DPOP_ALGORITHMS),
   jwk: publicJwk,
 })

@@ -228,8 +228,8 @@ function algorithmsFor(key: z.output<typeof verificationJwk>): readonly Algorith
   }
 }
 
-/** Some serializers write members that a key does not have as null. */
-const withoutNulls = (key: unknown): unknown =>
+/** Some serializers write members that an object does not have as null. */
+export const withoutNulls = (key: unknown): unknown =>
   typeof key === 'object' && key !== null && !Array.isArray(key)
     ? Object.fromEntries(Object.entries(key).filter(([, value]) => value !== null))
     : key

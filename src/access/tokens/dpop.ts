@@ -5,6 +5,8 @@ import { createLruMap } from '../../isolate/lru-map.ts'
 import type { Check } from '../../problems/checks.ts'
 import { mistakeAt } from '../../problems/mistake.ts'
 import { type DpopClaims, dpopClaims, dpopHeader } from '../../validators/dpop.ts'
+import { mediaType } from '../../validators/issuer.ts'
+import { withoutNulls } from '../../validators/jwk.ts'
 import { createDpopNonces } from './dpop-nonce.ts'
 import {
   parseHeader,
@@ -90,7 +92,7 @@ export function createDpopVerifier({
       const proofKey = await keys.find(proof)
       await verifySignature(proof, proofKey.key)
       keys.keep(proof, proofKey)
-      const parsed = dpopClaims.safeParse(readPayload(proof))
+      const parsed = dpopClaims.safeParse(withoutNulls(readPayload(proof)))
       if (parsed.success) return { claims: parsed.data, thumbprint: proofKey.thumbprint }
       throw dpopRejected(parsed.error.issues[0]?.path[0] as keyof DpopClaims)
     } catch (error) {
@@ -226,10 +228,11 @@ function headerTextOf(proof: string): string {
  */
 async function importProofKey(proof: string): Promise<ProofKey> {
   const members = readHeaderMembers(proof)
-  parseHeader(members)
+  const { typ = '' } = parseHeader(members)
+  if (mediaType(typ) !== 'dpop+jwt') throw dpopRejected('typ')
   const parsed = dpopHeader.safeParse(members)
   if (!parsed.success) {
-    throw dpopRejected(parsed.error.issues[0]?.path[0] as 'typ' | 'alg' | 'jwk')
+    throw dpopRejected(parsed.error.issues[0]?.path[0] as 'alg' | 'jwk')
   }
   const { alg, jwk } = parsed.data
   const imported = await importKeys({ keys: [jwk] }, [alg])

@@ -74,6 +74,7 @@ describe('a DPoP proof (RFC 9449 section 4.3)', () => {
       }
     }
     expect(await checkClaims({ nonce: 1 })).toBe('invalid_dpop_proof:nonce')
+    expect(await checkClaims({ nonce: null, exp: null, nbf: null })).toBe('ok')
     expect(await checkClaims({ jti: '' })).toBe('invalid_dpop_proof:jti')
     expect(await checkClaims({ jti: 'x'.repeat(257) })).toBe('invalid_dpop_proof:jti')
     expect(await checkClaims({ jti: '\ud800' })).toBe('invalid_dpop_proof:jti')
@@ -100,8 +101,11 @@ describe('a DPoP proof (RFC 9449 section 4.3)', () => {
   })
 
   it('check 4: has the type dpop+jwt', async () => {
-    for (const typ of [undefined, 'JWT', 'at+jwt', 'application/dpop+jwt', 'dpop+jwt ', null])
+    for (const typ of [undefined, 'JWT', 'at+jwt', 'text/dpop+jwt', 'dpop+jwt ', null])
       expect(await checkHeader({ typ })).toBe('invalid_dpop_proof:typ')
+    // The same media type (RFC 7515 section 4.1.9).
+    for (const typ of ['application/dpop+jwt', 'DPoP+JWT'])
+      expect(await checkHeader({ typ })).toBe('ok')
   })
 
   it('check 5: has an asymmetric and allowed algorithm [S01]', async () => {
@@ -220,7 +224,7 @@ describe('a DPoP proof (RFC 9449 section 4.3)', () => {
       [{ nbf: NOW_SECONDS + 10 }, 'ok'],
       [{ nbf: NOW_SECONDS + 11 }, 'invalid_dpop_proof:nbf'],
       [{ exp: '1' }, 'invalid_dpop_proof:exp'],
-      [{ nbf: null }, 'invalid_dpop_proof:nbf'],
+      [{ nbf: true }, 'invalid_dpop_proof:nbf'],
     ] as const)
       expect(await checkClaims(claims), JSON.stringify(claims)).toBe(verdict)
   })
