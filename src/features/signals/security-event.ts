@@ -39,7 +39,7 @@ const claims = z.looseObject({
   iat: time,
   jti: tokenId,
   // A token that expires may be another kind of token (SSF 1.0 section 4.1.7).
-  exp: z.optional(z.undefined()),
+  exp: absentIfNull(z.never()),
   toe: absentIfNull(time),
   events: z.record(z.string(), z.looseObject({})),
 })

@@ -140,6 +140,15 @@ describe('an event', () => {
     expect((await gateway.read(token)).status).toBe(401)
   })
 
+  test('with claims that are null, and so absent, has its effect', async () => {
+    const token = await world.token({ sub: 'alice' })
+    const claims = { exp: null, toe: null }
+    const pushed = await gateway.push(
+      await world.event(SESSION_REVOKED, userOf('alice'), { claims }),
+    )
+    expect([pushed.status, (await gateway.read(token)).status]).toEqual([202, 401])
+  })
+
   test('of a transmitter of drafts names its subject inside', async () => {
     const token = await world.token({ sub: 'alice' })
     const claims = {
