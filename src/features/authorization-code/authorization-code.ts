@@ -23,6 +23,7 @@ const CODE = /^[\w-]{42}[AEIMQUYcgkosw048]$/
 export const codeSchema = z.strictObject({
   /** The session that the code starts. Its client alone may redeem the code. */
   session: sessionSchema,
+  /** As the authorization request names it. Empty: it names none. */
   redirectUri: z.string(),
   /** `code_challenge` for `S256` (RFC 7636 section 4.2). */
   challenge: z.string(),

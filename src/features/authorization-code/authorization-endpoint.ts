@@ -17,6 +17,7 @@ import {
 } from '../authorization-server/schemas/redirect-uri.ts'
 import { IS_UNMET, UNMET_MARK } from '../sign-in/return-path.ts'
 import { type AuthorizationCodes, newCode } from './authorization-code.ts'
+import { parseQuery } from './authorization-query.ts'
 import { type AuthorizationRequest, formatParameters } from './authorization-request.ts'
 import { type ConsentChange, type Consents, holdersOf, isCovered } from './consent.ts'
 import type { Offer } from './offer.ts'
@@ -68,6 +69,8 @@ export interface RequestUser {
 /** The parameters of a request, after its `request_uri` has been resolved. */
 export interface ReadRequest {
   readonly form: OAuthForm
+  /** What is wrong with the query, if `form` has only what identifies the client. */
+  readonly mistake: Denied | undefined
   readonly clientId: string
   /** The hash of the handle of the opened request, if the client has pushed it. */
   readonly pushed: string | undefined
@@ -80,6 +83,8 @@ export interface ReadRequest {
 /** Where a response goes. The client has registered this redirect URI. */
 export interface RedirectTarget {
   readonly redirectUri: string
+  /** Whether the request does not name it, because the client has no other. */
+  readonly isImplied?: boolean
   readonly state: string | undefined
 }
 
@@ -95,13 +100,14 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
      * from a login and load the page again. It then gets no second code.
      */
     async read(query: string): Promise<ReadRequest> {
-      const given = parseForm(query)
+      const { form: given, mistake } = parseQuery(query)
       const clientId = given.one('client_id')
       if (clientId === undefined) throw oauthRefused('invalid_request', 'authorize_client_id')
       const uri = given.one('request_uri')
       if (uri === undefined)
         return {
           form: given,
+          mistake,
           clientId,
           pushed: undefined,
           loginAfterSeconds: undefined,
@@ -121,7 +127,8 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
       const { loginAfterSeconds } = found
       const pushed = loginAfterSeconds === undefined ? hash : found.pushed
       const isUnmet = loginAfterSeconds !== undefined && given.one(UNMET_MARK) === IS_UNMET
-      return { form: parseForm(found.parameters), clientId, pushed, loginAfterSeconds, isUnmet }
+      const form = parseForm(found.parameters)
+      return { form, mistake: undefined, clientId, pushed, loginAfterSeconds, isUnmet }
     },
 
     /**
@@ -163,19 +170,23 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
     },
 
     /**
-     * Returns where a response may go. Throws `Denied` if the client has not registered the redirect
+     * Returns where a response may go. A client with one redirect URI need not name it (RFC 6749 section
+     * 3.1.2.3), except under a profile. Throws `Denied` if the client has not registered the redirect
      * URI, or may not use this endpoint: that refusal must not be sent to the redirect URI.
      */
     targetOf({ client }: FoundClient, form: OAuthForm): RedirectTarget {
       const { redirectUris = [], grants } = client
-      const redirectUri = form.one('redirect_uri')
+      const stated = form.one('redirect_uri')
+      const mayImply = redirectUris.length === 1 && !followsFapi(client, profile)
+      const redirectUri = stated ?? (mayImply ? redirectUris[0] : undefined)
       if (!grants.includes('authorization_code'))
         throw oauthRefused('unauthorized_client', 'authorize_grant')
       // A port that is too large is no URL.
       const isUrl = redirectUri !== undefined && URL.canParse(redirectUri)
       if (!isUrl || !isRegisteredRedirect(redirectUri, redirectUris))
         throw oauthRefused('invalid_request', 'authorize_redirect_uri')
-      return { redirectUri, state: form.one('state') }
+      const state = form.one('state')
+      return { redirectUri, state, ...(stated === undefined && { isImplied: true }) }
     },
 
     /** Throws `Denied` if the client must push its requests, and has not. */
@@ -189,10 +200,7 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
       { client }: FoundClient,
       user: RequestUser,
       request: AuthorizationRequest,
-      {
-        redirectUri,
-        pushed,
-      }: { readonly redirectUri: string; readonly pushed: string | undefined },
+      { redirectUri, isImplied, pushed }: RedirectTarget & { readonly pushed: string | undefined },
     ): Authorization {
       if (!mayActFor(client, user.principal, tenantIssuers))
         throw oauthRefused('access_denied', 'authorize_tenant')
@@ -203,6 +211,7 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
         client: client.id,
         name: client.name,
         redirectUri,
+        isImplied,
         state: request.state,
         challenge: request.challenge,
         scopes: offer.scopesFor(user.principal, client, request.scope, audiences),
@@ -319,7 +328,8 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
       const code = await newCode(randomBytes, grant.subject, codes)
       await codes.put(code.hash, {
         session: { id, grant, startedAtSeconds, expiresAtSeconds },
-        redirectUri: authorization.redirectUri,
+        // A text that no request has: the token request must not name one either.
+        redirectUri: authorization.isImplied ? '' : authorization.redirectUri,
         challenge: authorization.challenge,
         refresh: authorization.refresh,
         dpopBound: authorization.dpopBound,

@@ -137,6 +137,7 @@ export function createAuthorizationSteps(endpoint: AuthorizationEndpoint, now: (
       const isTrusted = client.origin === 'operator'
       const errorTarget: ErrorTarget = { ...target, isTrusted, clientId: client.client.id }
       browser.sendErrorsTo(errorTarget)
+      if (read.mistake !== undefined) throw read.mistake
       endpoint.requirePushed(client, read)
       const request = parseAuthorizationRequest(read.form)
       const user = await requireLogin(read, request, browser, isTrusted)

@@ -111,7 +111,7 @@ async function refuseUnlessBound(
   { session, redirectUri, challenge, dpopBound }: AuthorizationCode,
   { form, proof }: TokenRequest,
 ): Promise<void> {
-  if (form.one('redirect_uri') !== redirectUri) throw refused('redirect_uri')
+  if ((form.one('redirect_uri') ?? '') !== redirectUri) throw refused('redirect_uri')
   const verifier = form.one('code_verifier') ?? ''
   if (!VERIFIER.test(verifier) || (await sha256(verifier)) !== challenge) throw refused('verifier')
   if (dpopBound && proof === undefined) throw oauthRefused('invalid_dpop_proof', 'dpop_missing')

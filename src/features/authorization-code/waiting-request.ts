@@ -30,6 +30,8 @@ export const authorizationSchema = z.strictObject({
   client: z.string(),
   name: z.string(),
   redirectUri: z.string(),
+  /** Whether the request does not name it. */
+  isImplied: z.optional(z.boolean()),
   state: z.optional(z.string()),
   challenge: z.string(),
   scopes: names,

@@ -164,7 +164,6 @@ describe('redirect confusion [S77]', () => {
     'https://app.example.com\\@evil.test/callback',
     '//app.example.com/callback',
     'javascript:alert(1)',
-    '',
   ])('redirect_uri %j gets a page and no redirect', async (redirectUri) => {
     const request = gateway.requestOf(id, newVerifier(), { redirect_uri: redirectUri })
     const reply = await issuingNothing(() => gateway.authorize(request, gateway.signIn()))
@@ -173,6 +172,28 @@ describe('redirect confusion [S77]', () => {
       location: null,
     })
     expect(reply.headers.get('content-type')).toContain('text/html')
+  })
+
+  test('a client with one redirect URI need not name it, and then names none for the code', async () => {
+    const verifier = newVerifier()
+    const request = gateway.requestOf(id, verifier, { redirect_uri: undefined })
+    const redeemed = async (redirectUri: string | undefined) => {
+      const page = await gateway.authorize(request, gateway.signIn({ subject: 'implied' }))
+      const cookie = gateway.signIn({ subject: 'implied' })
+      const code = page.answer.get('code') ?? (await gateway.codeFor(request, cookie))
+      return gateway.redeem(id, code, verifier, { redirect_uri: redirectUri })
+    }
+    expect((await redeemed(undefined)).status).toBe(200)
+    expect((await redeemed(REDIRECT_URI)).body.error).toBe('invalid_grant')
+    const repeated = await gateway.authorize(request, gateway.signIn({ subject: 'implied' }))
+    expect(repeated.location?.startsWith(`${REDIRECT_URI}?`)).toBe(true)
+  })
+
+  test.each([undefined, ''])('redirect_uri %j of a client with two gets a page', async (none) => {
+    const several = await gateway.createClient({ redirectUris: [REDIRECT_URI, `${REDIRECT_URI}2`] })
+    const request = gateway.requestOf(several, newVerifier(), { redirect_uri: none })
+    const reply = await issuingNothing(() => gateway.authorize(request, gateway.signIn()))
+    expect(reply).toMatchObject({ status: 400, location: null })
   })
 
   test('two redirect URIs in one request are refused', async () => {

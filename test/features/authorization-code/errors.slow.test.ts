@@ -16,7 +16,7 @@ let id: string
 let service: { id: string; secret: string }
 beforeAll(async () => {
   gateway = await startCodeGateway({ registration: { perAddress: 1_000 } })
-  id = await gateway.createClient()
+  id = await gateway.createClient({ redirectUris: [REDIRECT_URI, `${REDIRECT_URI}/other`] })
   const { client, secret = '' } = await gateway.registry.create({
     name: 'service',
     grants: ['client_credentials'],
@@ -405,6 +405,16 @@ const REPORTED: readonly (readonly [string, Readonly<Record<string, string>>, st
   ['a request object', { request: 'a.b.c' }, 'request_not_supported'],
 ]
 
+/** Queries that a client sends beside a valid request. */
+const ADDED: readonly string[] = [
+  'scope=mcp:use&scope=mcp:use',
+  'response_type=code',
+  'code_challenge=x',
+  'x=1&x=2',
+  'x=%zz',
+  'x=%00',
+]
+
 /** Mistakes after which no redirect is safe. */
 const SHOWN: readonly (readonly [string, string])[] = [
   ['no client', `redirect_uri=${REDIRECT_URI}`],
@@ -427,6 +437,35 @@ describe('/oauth/authorize [S77]', () => {
     })
     expect(reply.headers.get('cache-control')).toBe('no-store')
   })
+
+  test.each(ADDED)(
+    'reports a repeated or malformed parameter at the redirect URI: %s',
+    async (more) => {
+      const request = new URLSearchParams(authorization())
+      const init = { headers: { cookie: gateway.signIn() } }
+      const reply = await gateway.issuingNothing(() =>
+        gateway.send(`/oauth/authorize?${request}&${more}`, init),
+      )
+      expect(reply.location?.startsWith(`${REDIRECT_URI}?`)).toBe(true)
+      expect(Object.fromEntries(reply.answer)).toMatchObject({
+        error: 'invalid_request',
+        state: 'st',
+      })
+    },
+  )
+
+  test.each(['client_id', 'redirect_uri', 'state', 'request_uri'])(
+    'shows a repeated %s on a page',
+    async (name) => {
+      const query = new URLSearchParams(authorization())
+      for (const value of ['a', 'b']) query.append(name, value)
+      const init = { headers: { cookie: gateway.signIn() } }
+      const reply = await gateway.issuingNothing(() =>
+        gateway.send(`/oauth/authorize?${query}`, init),
+      )
+      expect(reply).toMatchObject({ status: 400, location: null })
+    },
+  )
 
   test.each(SHOWN)('shows %s on a page', async (_, query) => {
     const init = { headers: { cookie: gateway.signIn() } }

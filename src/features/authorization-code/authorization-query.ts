@@ -1,0 +1,32 @@
+/** Parses the query of a request to the authorization endpoint. */
+import { Denied } from '../../errors.ts'
+import { decodeFormText, type OAuthForm, parseForm } from '../authorization-server/form.ts'
+
+/** What decides where an error goes, and what the client recognizes it by. */
+const IDENTIFYING: readonly (string | undefined)[] = ['client_id', 'redirect_uri', 'state']
+
+export interface Query {
+  readonly form: OAuthForm
+  /** Why `form` has only the parameters that identify the client. */
+  readonly mistake: Denied | undefined
+}
+
+/**
+ * Parses a query. If another parameter is repeated or malformed, returns the mistake beside those that
+ * identify the client, so that the error can go to its redirect URI (RFC 6749 section 4.1.2.1). Throws
+ * `Denied` if one of these is ambiguous itself, or if the request is a pushed one, which has its parameters
+ * elsewhere.
+ */
+export function parseQuery(query: string): Query {
+  try {
+    return { form: parseForm(query), mistake: undefined }
+  } catch (error) {
+    if (!(error instanceof Denied)) throw error
+    const pairs = query.split('&').map((pair) => ({ pair, name: nameOf(pair) }))
+    if (pairs.some(({ name }) => name === 'request_uri')) throw error
+    const identifying = pairs.filter(({ name }) => IDENTIFYING.includes(name))
+    return { form: parseForm(identifying.map(({ pair }) => pair).join('&')), mistake: error }
+  }
+}
+
+const nameOf = (pair: string): string | undefined => decodeFormText(pair.split('=', 1)[0] ?? '')
