@@ -274,4 +274,107 @@ export const oauthCases: readonly FieldCase[] = [
       ],
     },
   },
+  {
+    symptom: 'an assertion of a client that names the issuer and the token endpoint is refused',
+    sources: ['better-auth/better-auth#10811', 'wso2/product-is#16574', 'oauth-wg/oauth-v2-1#183'],
+    expected:
+      'each name in aud must be one of this server: its issuer, or an endpoint (RFC 7523 section 3, RFC 9126 section 2)',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/features/authorization-server/client-authentication.test.ts > an assertion may name the server by its issuer and an endpoint, or by the called endpoint',
+        "test/features/authorization-server/client-authentication.test.ts > ['two audiences', { aud: [PUBLIC_URL, 'https://other.test'] }]",
+      ],
+    },
+  },
+  {
+    symptom:
+      'a public client that sends its id with an empty secret in Basic credentials cannot log in',
+    sources: [
+      'ory/fosite#655',
+      'DuendeArchive/IdentityServer4#2267',
+      'spring-attic/spring-authorization-server#2028',
+    ],
+    expected:
+      'an empty secret is none (RFC 6749 section 2.3.1), so only public clients may send it',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/features/authorization-code/code-endpoints.slow.test.ts > a public client may send its id without a secret in Basic credentials',
+      ],
+    },
+  },
+  {
+    symptom:
+      'an app waits for ever, because a repeated parameter leads to a page and not back to it',
+    sources: [
+      'keycloak/keycloak#6467',
+      'thephpleague/oauth2-server#1039',
+      'oauthjs/node-oauth2-server#755',
+    ],
+    expected:
+      'invalid_request at the redirect URI, unless the client or the URI is in doubt (RFC 6749 section 4.1.2.1)',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/features/authorization-code/errors.slow.test.ts > reports a repeated or malformed parameter at the redirect URI',
+        'test/features/authorization-code/errors.slow.test.ts > shows a repeated %s on a page',
+      ],
+    },
+  },
+  {
+    symptom: 'a client with one redirect URI must name it',
+    sources: [
+      'thephpleague/oauth2-server#190',
+      'Haufe-Lexware/wicked.haufe.io#143',
+      'tekul/broch#1',
+    ],
+    expected: 'it may leave it out, with several it must not (RFC 6749 section 3.1.2.3)',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/features/authorization-code/code-hostile.slow.test.ts > a client with one redirect URI need not name it, and then names none for the code',
+        'test/features/authorization-code/code-hostile.slow.test.ts > redirect_uri %j of a client with two gets a page',
+      ],
+    },
+  },
+  {
+    symptom: 'an MCP client in a browser cannot read the metadata of a path',
+    sources: [
+      'routecraftjs/routecraft#320',
+      'routecraftjs/routecraft#332',
+      'juspay/juspay-mcp#127',
+    ],
+    expected: 'pages of every origin may read what is public: metadata and keys',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/features/authorization-code/code-endpoints.slow.test.ts > pages of every origin may read /.well-known/%s, without credentials',
+      ],
+    },
+  },
+  {
+    symptom:
+      'a DPoP proof whose type is written as a media type, or whose optional claims are null, is refused',
+    sources: ['own'],
+    expected: 'application/dpop+jwt is dpop+jwt (RFC 7515 section 4.1.9), and null means absent',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/access/tokens/dpop.test.ts > check 4: has the type dpop+jwt',
+        'test/access/tokens/dpop.test.ts > check 3: has all required claims with the right types',
+      ],
+    },
+  },
+  {
+    symptom: 'a security event whose exp is null is refused as another kind of token',
+    sources: ['own'],
+    expected: 'null means absent; an event with a life is still refused (SSF 1.0 section 4.1.7)',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/features/signals/push.test.ts > with claims that are null, and so absent, has its effect',
+      ],
+    },
+  },
 ]
