@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { inflateRawSync } from 'node:zlib'
 import { ROOT } from '../../dev/start/settings.ts'
 import { eventOfLine } from '../../src/audit/blocks/line.ts'
+import type { AuditEvent } from '../../src/audit/event.ts'
 import type { Answered } from '../chaos/ledger.ts'
 
 export interface AuditRow {
@@ -23,9 +24,28 @@ const stateOf = (port: number): string =>
 export const auditFileOnNode = (port: number): string =>
   join(ROOT, '.wrangler', `soak-${port}`, 'audit.db')
 
-export function auditRows(port: number): readonly AuditRow[] {
+/** When a request ended in its gateway, in milliseconds since the epoch, and how long its stages were. */
+export interface AuditTimes {
+  readonly endMs: number
+  readonly durationsMs: Readonly<Record<string, number>>
+}
+
+export const auditRows = (port: number): readonly AuditRow[] => eventsOf(port, rowOf)
+
+/** Returns the times of requests by their ids. */
+export const auditTimes = (port: number, ids: ReadonlySet<string>): Map<string, AuditTimes> =>
+  new Map(
+    eventsOf(port, ({ requestId, time, durationsMs }) =>
+      ids.has(requestId) ? [[requestId, { endMs: Date.parse(time), durationsMs }] as const] : [],
+    ).flat(),
+  )
+
+function eventsOf<Item>(port: number, of: (event: AuditEvent) => Item): readonly Item[] {
   const blocks = query(port, 'SELECT events FROM audit_blocks') as { events: Uint8Array }[]
-  return blocks.flatMap(({ events }) => inflateRawSync(events).toString().split('\n').map(rowOf))
+  return blocks.flatMap(({ events }) => {
+    const lines = inflateRawSync(events).toString().split('\n')
+    return lines.map((line) => of(eventOfLine(line)))
+  })
 }
 
 export function auditCount(port: number): number {
@@ -34,9 +54,8 @@ export function auditCount(port: number): number {
   return heads.reduce((sum, { seq }) => sum + seq, 0)
 }
 
-function rowOf(line: string): AuditRow {
-  const { requestId, status, reason, lost = null } = eventOfLine(line)
-  return { request_id: requestId, status, reason, lost }
+function rowOf({ requestId, status, reason, lost }: AuditEvent): AuditRow {
+  return { request_id: requestId, status, reason, lost: lost ?? null }
 }
 
 function query(port: number, sql: string): unknown[] {

@@ -7,6 +7,7 @@ import { descendants, listensOn, portsOf, residentBytesOf } from '../processes/p
 import { type Heap, type InspectorTarget, openHeap, targetsOf } from '../stack/inspector.ts'
 import { NODE_PROCESS } from './node-bundle.ts'
 import type { SoakRuntime } from './options.ts'
+import type { Pause } from './pauses.ts'
 
 const READY = 'Portcullis is ready on'
 /** Wrangler's name for the isolate, from the name in `wrangler.toml`. */
@@ -33,6 +34,7 @@ export function createGateway(
   let isUp = false
   let surprises = 0
   let lives = 0
+  const pauses: Pause[] = []
 
   // wrangler runs two workerd processes: the listening one forwards to the one with the Workers.
   const findWorkerd = () =>
@@ -41,7 +43,7 @@ export function createGateway(
       : descendants(child.pid, 'workerd').find((pid) => !listensOn(pid, port))
 
   const isolate =
-    runtime === 'node' ? createProcessHeap(() => child) : createIsolateHeap(() => workerd)
+    runtime === 'node' ? createProcessHeap(() => child, pauses) : createIsolateHeap(() => workerd)
 
   async function start(): Promise<void> {
     const started = spawn(process.execPath, COMMANDS[runtime], {
@@ -117,6 +119,8 @@ export function createGateway(
     },
     /** Returns the heap of its isolate in MB after a garbage collection, if available. */
     heapMb: isolate.megabytes,
+    /** The pauses of its process on Node, up to the last measurement of the heap. */
+    pauses,
     /** Returns the number of starts. */
     lives: () => lives,
     /** Returns how often its workerd was replaced unexpectedly. */
@@ -142,7 +146,7 @@ interface HeapMeasure {
 }
 
 /** Creates the measurement of a Node process. An inspector delayed requests by up to a second. */
-function createProcessHeap(process: () => ChildProcess | undefined): HeapMeasure {
+function createProcessHeap(process: () => ChildProcess | undefined, pauses: Pause[]): HeapMeasure {
   let isAsking = false
   return {
     async find() {},
@@ -153,8 +157,9 @@ function createProcessHeap(process: () => ChildProcess | undefined): HeapMeasure
       try {
         const answer = once(asked, 'message', { signal: AbortSignal.timeout(HEAP_TIMEOUT_MS) })
         asked.send('heap')
-        const [bytes] = await answer
-        return Number(bytes) / BYTES_PER_MEGABYTE
+        const [measured] = (await answer) as [{ bytes: number; pauses: readonly Pause[] }]
+        for (const pause of measured.pauses) pauses.push(pause)
+        return measured.bytes / BYTES_PER_MEGABYTE
       } catch {
         // The process was killed, or is too busy to respond.
         return undefined

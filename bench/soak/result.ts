@@ -2,6 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { table } from '../text.ts'
+import type { Slowest } from './slowest.ts'
 import type { soak } from './soak.ts'
 
 /** Seconds count from the start of the load. */
@@ -21,9 +22,9 @@ function compactJson(value: unknown): string {
 }
 
 export function report(
-  result: Pick<SoakResult, 'invariants' | 'audit' | 'answers' | 'memory'>,
+  result: Pick<SoakResult, 'invariants' | 'audit' | 'answers' | 'memory' | 'slowest'>,
 ): string {
-  const { invariants, audit, answers, memory } = result
+  const { invariants, audit, answers, memory, slowest } = result
   const verdict = { true: 'holds', false: 'BROKEN', undefined: 'too short to decide' }
   return [
     table(
@@ -44,6 +45,7 @@ export function report(
     `Audit: ${audit.answered} responses, ${audit.matched} with exactly one event; ${audit.diedWithGateway} events lost ` +
       `with a killed gateway, ${audit.declaredLost} declared lost, ${audit.shed} of shed load.`,
     memoryTable(memory),
+    ...slowest.map(slowestTable),
     ...invariants
       .filter(({ holds }) => holds === false)
       .map(({ what, examples }) => [`${what}, for example:`, ...examples].join('\n  ')),
@@ -69,5 +71,18 @@ function memoryTable(memory: SoakResult['memory']): string {
         ]
       }),
     ),
+  )
+}
+
+/** Returns the table of where the slowest requests without a fault spent their time. */
+function slowestTable({ share, requests, leastMs, ...of }: Slowest[number]): string {
+  const meanwhile = Object.entries(of.meanwhile).map(
+    ([what, ms]) => [`meanwhile, ${what}`, ms] as const,
+  )
+  return table(
+    [`slowest ${100 * share} %, ${requests} from ${leastMs} ms`, 'mean ms', 'longest part of'],
+    [...Object.entries(of.parts), ...meanwhile]
+      .filter(([, ms]) => ms > 0)
+      .map(([name, ms]) => [name, ms.toFixed(1), String(of.longest[name] ?? '')]),
   )
 }

@@ -4,6 +4,7 @@ import { NUMBER_HEADER } from '../chaos/dependencies.ts'
 import type { Expectation, Explanations, Ledger, Verdict } from '../chaos/ledger.ts'
 import type { Answer, Client, Outgoing } from '../load/client.ts'
 import type { Series } from './series.ts'
+import type { createSlowest } from './slowest.ts'
 
 export interface Shot {
   readonly expectation: Expectation
@@ -69,6 +70,7 @@ export interface SenderOptions {
   readonly ledger: Ledger
   readonly explanations: Explanations
   readonly series: Series
+  readonly slowest: Pick<ReturnType<typeof createSlowest>, 'record'>
   readonly gateways: readonly string[]
   random(): number
 }
@@ -84,7 +86,7 @@ export interface Sender {
 export type Outcome = Answer & { readonly verdict: Verdict }
 
 export function createSender(options: SenderOptions): Sender {
-  const { client, ledger, explanations, series, gateways, random } = options
+  const { client, ledger, explanations, series, slowest, gateways, random } = options
   return {
     async send({ expectation, outgoing }, at = {}) {
       const { gateway = Math.floor(random() * gateways.length), dueMs = Date.now() } = at
@@ -99,13 +101,11 @@ export function createSender(options: SenderOptions): Sender {
       })
       const nowMs = Date.now()
       const verdict = ledger.settle(number, answer, nowMs)
-      series.record({
-        nowMs,
-        latencyMs: nowMs - dueMs,
-        status: answer.status,
-        isTroubled: explanations.isTroubled({ fromMs: sentMs, toMs: nowMs, gateway }),
-        verdict,
-      })
+      const { status, requestId } = answer
+      const isTroubled = explanations.isTroubled({ fromMs: sentMs, toMs: nowMs, gateway })
+      series.record({ nowMs, latencyMs: nowMs - dueMs, status, isTroubled, verdict })
+      if (!isTroubled && status !== 0)
+        slowest.record({ requestId, gateway, dueMs, sentMs, answeredMs: nowMs })
       return { ...answer, verdict }
     },
   }

@@ -6,16 +6,25 @@ import { createClient } from '../load/client.ts'
 import { commandLine, type RunContext } from '../main.ts'
 import { rounded } from '../measure/statistics.ts'
 import { surroundings } from '../surroundings.ts'
-import { type AuditAccount, accountFor, auditCount, auditRows, withReasons } from './audit.ts'
+import {
+  type AuditAccount,
+  accountFor,
+  auditCount,
+  auditRows,
+  auditTimes,
+  withReasons,
+} from './audit.ts'
 import { prepareCallers } from './cast.ts'
 import { explainedBy, FULL_LOAD, planFaults } from './faults.ts'
 import { createLimitWatch, invariantsOf } from './invariants.ts'
 import { longestLife, type MemorySample, slopeOf } from './memory.ts'
 import { createMonitor, type Sampled } from './monitor.ts'
 import { MAX_RATE, type SoakOptions } from './options.ts'
+import { recordPauses } from './pauses.ts'
 import { rotateFaults } from './rotation.ts'
 import { createSender } from './sender.ts'
 import { columnsOf, createSeries } from './series.ts'
+import { attribute, createSlowest } from './slowest.ts'
 import { type System, startSystem } from './system.ts'
 
 const MS_PER_SECOND = 1_000
@@ -35,6 +44,7 @@ const GREEDY = /^greedy-/
 export async function soak(options: SoakOptions, { argv, shutdown, progress }: RunContext) {
   if (process.platform !== 'linux') throw new Error('memory comes from /proc: needs Linux')
   const { signal } = shutdown
+  const [pauses, slowest] = [recordPauses(), createSlowest()]
   const random = seededRandom(options.seed)
   const explanations = createExplanations(explainedBy)
   const [ledger, series, limits] = [createLedger(explanations), createSeries(), createLimitWatch()]
@@ -52,7 +62,8 @@ export async function soak(options: SoakOptions, { argv, shutdown, progress }: R
   const client = createClient()
   shutdown.defer(async () => client.close())
   const urls = system.gateways.map(({ url }) => url)
-  const sender = createSender({ client, ledger, explanations, series, gateways: urls, random })
+  const settings = { client, ledger, explanations, series, slowest, gateways: urls, random }
+  const sender = createSender(settings)
 
   progress('creating callers and their credentials')
   const { load, condemned, operator } = await prepareCallers({ system, sender, random, options })
@@ -70,6 +81,7 @@ export async function soak(options: SoakOptions, { argv, shutdown, progress }: R
   const seconds = options.minutes * SECONDS_PER_MINUTE
   const startMs = Date.now()
   series.begin(startMs)
+  slowest.begin()
   const plan = planFaults({ ...options, seconds })
   progress(
     `offering ${rate} requests a second for ${options.minutes} minutes, ${plan.length} faults`,
@@ -93,12 +105,17 @@ export async function soak(options: SoakOptions, { argv, shutdown, progress }: R
   progress('waiting for the last responses')
   await until(() => ledger.inFlight() === 0, SETTLE_MS)
   monitor.stop()
+  await Promise.all(system.gateways.map(({ heapMb }) => heapMb()))
+  const paused = { load: pauses(), gateways: system.gateways.map((gateway) => gateway.pauses) }
   progress('waiting for the last audit events')
   const rows = () => system.gateways.flatMap(({ port }) => auditRows(port))
   // On Node an event is in Redis before its response is sent, so none ends with a process.
   const deaths = options.runtime === 'node' ? [] : rotation.deaths
   const account = () => accountFor(ledger.answered(), rows(), deaths)
   const audit = await drain(system, account)
+  const slow = slowest.slowest()
+  const ids = new Set(slow.traces.map(({ requestId }) => requestId))
+  const times = new Map(system.gateways.flatMap(({ port }) => [...auditTimes(port, ids)]))
   const findings = ledger.findings()
   const memory = monitor.memory().map(({ heap, resident }) => ({
     /** Heap of the gateway's own isolate, or of its Node process, after a garbage collection. This value is judged. */
@@ -127,6 +144,7 @@ export async function soak(options: SoakOptions, { argv, shutdown, progress }: R
       slopes: memory.map(({ heap }) => heap.slope),
     }),
     minutes: series.minutes(),
+    slowest: attribute(slow, times, paused, startMs),
     faults: explanations.windows.map(({ name, startMs: from, endMs, troubles, lastTroubleMs }) => ({
       name,
       startSeconds: since(from),

@@ -8,7 +8,7 @@ import {
   createLedger,
   type Expectation,
 } from '../../bench/chaos/ledger.ts'
-import { accountFor, withReasons } from '../../bench/soak/audit.ts'
+import { type AuditTimes, accountFor, withReasons } from '../../bench/soak/audit.ts'
 import {
   breakerRecoveryMs,
   explainedBy,
@@ -24,8 +24,10 @@ import {
 } from '../../bench/soak/invariants.ts'
 import { longestLife, slopeOf } from '../../bench/soak/memory.ts'
 import { readOptions } from '../../bench/soak/options.ts'
+import type { Pause } from '../../bench/soak/pauses.ts'
 import { report, type SoakResult, writeResult } from '../../bench/soak/result.ts'
 import { columnsOf, createSeries } from '../../bench/soak/series.ts'
+import { attribute, createSlowest } from '../../bench/soak/slowest.ts'
 
 const GOOD: Expectation = { kind: 'read', right: [200], mayReachOrigin: 'yes', subject: 'alice' }
 const BAD: Expectation = { kind: 'revoked', right: [401], mayReachOrigin: 'no', subject: '' }
@@ -384,6 +386,59 @@ test('growth before the warm-up is not judged', () => {
   expect(memory).toMatchObject({ value: '60 +- 3', holds: undefined })
 })
 
+/** 1,000 requests of 10 ms in gateway 1. The last one waits for it, and its connection to the origin, for longer. */
+const attributed = (() => {
+  const slowest = createSlowest()
+  const times = new Map<string, AuditTimes>()
+  slowest.record({ requestId: 'discarded', gateway: 0, dueMs: 0, sentMs: 0, answeredMs: 900 })
+  slowest.begin()
+  for (let n = 1; n <= 1_000; n++) {
+    const [requestId, dueMs, isLast] = [`${n}`, 10_000 + n, n === 1_000]
+    const sentMs = dueMs + (isLast ? 5 : 1)
+    const endMs = sentMs + (isLast ? 70 : 8)
+    times.set(requestId, { endMs, durationsMs: { admit: 1, proxy: isLast ? 20 : 2 } })
+    slowest.record({ requestId, gateway: 1, dueMs, sentMs, answeredMs: endMs + 1 })
+  }
+  const late: Pause = ['late', 11_010, 40, 30]
+  const paused = { load: [], gateways: [[], [late, ['collection', 11_010, 8, 8]]] } as const
+  return attribute(slowest.slowest(), times, paused, 10_000)
+})()
+
+describe('the slowest requests', () => {
+  test('have their time by parts that follow each other, and what their gateway did meanwhile', () => {
+    const [slowest, more] = attributed
+    expect(slowest).toMatchObject({ share: 0.001, requests: 1, leastMs: 76, seconds: [[1, 1]] })
+    expect(slowest?.parts).toEqual({
+      'late at the load': 5,
+      'before the first stage': 49,
+      'stage admit': 1,
+      'stage proxy': 20,
+      'after the last stage': 1,
+    })
+    expect(slowest?.longest).toEqual({ 'before the first stage': 1 })
+    expect(slowest?.meanwhile).toMatchObject({
+      'gateway computes': 22,
+      'gateway collects garbage': 8,
+      'gateway waits for a core': 10,
+      'load waits for a core': 0,
+    })
+    expect(more).toMatchObject({ requests: 10, leastMs: 10 })
+  })
+
+  test('are those that a long run had, though it keeps no others', () => {
+    const slowest = createSlowest()
+    for (let n = 0; n < 50_000; n++) {
+      const lengthMs = (n * 7_919) % 50_000
+      slowest.record({ requestId: '', gateway: 0, dueMs: 0, sentMs: 0, answeredMs: lengthMs })
+    }
+    const { traces, counts } = slowest.slowest()
+    expect(counts).toEqual([50, 500])
+    expect(traces.slice(0, 500).map(({ answeredMs }) => answeredMs)).toEqual(
+      Array.from({ length: 500 }, (_, n) => 49_999 - n),
+    )
+  })
+})
+
 describe('results', () => {
   const series = createSeries()
   series.begin(0)
@@ -431,6 +486,7 @@ describe('results', () => {
         },
       ],
     },
+    slowest: attributed.slice(0, 1),
     answers: { read: { '200': 3, '503 dependency_unavailable': 1 } },
     series: columnsOf(series.seconds()),
   } satisfies Partial<SoakResult>
@@ -464,6 +520,13 @@ describe('results', () => {
       'heap of gateway 1, MB/min',
       'heap of gateway 2, MB/min',
     ])
+  })
+
+  test('the parts of the slowest requests', () => {
+    const text = report(result)
+    expect(text).toMatch(/^slowest 0\.1 %, 1 from 76 ms +mean ms +longest part of$/m)
+    expect(text).toMatch(/^before the first stage +49\.0 +1$/m)
+    expect(text).toMatch(/^meanwhile, gateway waits for a core +10\.0$/m)
   })
 
   test('tables with the broken invariants and examples', () => {
