@@ -1,11 +1,11 @@
 /** Routes of the server: authentication, parsing, execution and the format of the response. */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { TokenGuard } from './auth.ts'
-import { isStreaming } from './command.ts'
+import { type Command, isStreaming } from './command.ts'
 import type { Connection, WhenGone } from './connection.ts'
 import { streamEvents } from './event-stream.ts'
 import { Refusal } from './refusal.ts'
-import { type Answer, encodeOne, encodeSeveral, errorJson, formatOf } from './reply.ts'
+import { type Answer, encodeOne, encodeSeveral, errorJson, type Format, formatOf } from './reply.ts'
 import {
   bodyOf,
   commandOf,
@@ -13,6 +13,7 @@ import {
   methodOf,
   pathCommandOf,
   queryTokenOf,
+  type Target,
   targetOf,
   wantsEvents,
 } from './request.ts'
@@ -41,9 +42,37 @@ export async function answer(
       response.destroy()
       return
     }
-    const { status, message } =
-      error instanceof Refusal ? error : { status: 500, message: 'ERR internal error' }
-    send(response, services, { status, type: 'application/json', body: errorJson(message) })
+    send(response, services, answerToError(error))
+  }
+}
+
+function answerToError(error: unknown): Answer {
+  const { status, message } =
+    error instanceof Refusal ? error : { status: 500, message: 'ERR internal error' }
+  return { status, type: 'application/json', body: errorJson(message) }
+}
+
+/** A request whose body has been read. */
+export interface ReadRequest {
+  readonly url: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: Buffer
+}
+
+/**
+ * Returns the response to a request that another server has read, such as a test server that records its requests.
+ * Streams no events. Never throws.
+ */
+export async function answerRead(
+  { url, headers, body }: ReadRequest,
+  { connection, requireToken }: Pick<Services, 'connection' | 'requireToken'>,
+): Promise<Answer> {
+  try {
+    const target = targetOf(url)
+    requireToken(headers.authorization, queryTokenOf(target))
+    return await run(target, body, formatOf(headers), connection, () => {})
+  } catch (error) {
+    return answerToError(error)
   }
 }
 
@@ -65,6 +94,31 @@ async function route(
   const whenGone: WhenGone = (listener) =>
     response.closed ? listener() : response.once('close', listener)
 
+  if (wantsEvents(request) && !SEVERAL.has(target.path)) {
+    const command = oneCommand(target, body)
+    if (isStreaming(command)) {
+      const headers = { 'upstash-sync-token': nextSyncToken() }
+      await streamEvents(command, connection, whenGone, response, headers)
+      return undefined
+    }
+  }
+  return run(target, body, format, connection, whenGone)
+}
+
+/** Paths of requests with several commands. */
+const SEVERAL: ReadonlySet<string> = new Set(['/pipeline', '/multi-exec'])
+
+const oneCommand = (target: Target, body: Buffer): Command =>
+  target.path === '/' ? commandOf(body) : pathCommandOf(target, body)
+
+/** Runs the commands of a request. */
+async function run(
+  target: Target,
+  body: Buffer,
+  format: Format,
+  connection: Connection,
+  whenGone: WhenGone,
+): Promise<Answer> {
   switch (target.path) {
     case '/pipeline':
       return encodeSeveral(await connection.run(commandsOf(body), whenGone), format)
@@ -74,13 +128,7 @@ async function route(
         format === 'resp2' ? 'text' : format,
       )
   }
-  const command = target.path === '/' ? commandOf(body) : pathCommandOf(target, body)
-  if (isStreaming(command) && wantsEvents(request)) {
-    const headers = { 'upstash-sync-token': nextSyncToken() }
-    await streamEvents(command, connection, whenGone, response, headers)
-    return undefined
-  }
-  const [reply = null] = await connection.run([command], whenGone)
+  const [reply = null] = await connection.run([oneCommand(target, body)], whenGone)
   return encodeOne(reply, format)
 }
 

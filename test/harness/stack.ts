@@ -4,12 +4,14 @@
  */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { mkdir, rm } from 'node:fs/promises'
-import { Agent, request } from 'node:http'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { startRedis } from '../../dev/redis.ts'
-import { startUpstashRest } from '../../dev/upstash-rest/server.ts'
-import { type Controlled, type Recorded, type Reply, startControlled } from './control.ts'
+import { requireToken } from '../../dev/upstash-rest/auth.ts'
+import { connect } from '../../dev/upstash-rest/connection.ts'
+import { answerRead } from '../../dev/upstash-rest/routes.ts'
+import { withScriptFlags } from '../../dev/upstash-rest/scripts.ts'
+import { type Controlled, startControlled } from './control.ts'
 import { AUDIENCE, createKey, ISSUER, REMOTE_ISSUER, type TestKey } from './issuer.ts'
 import { freePort, ROOT, run } from './process.ts'
 import { startRecordedCluster } from './recorded-cluster.ts'
@@ -21,7 +23,7 @@ export interface Stack {
   readonly gateways: readonly [string, string]
   /** One Redis behind its REST server, or a cluster. */
   readonly redis: StackRedis
-  /** The proxy between the gateways and Redis. On a cluster: the gates of its nodes. */
+  /** The REST server of Redis, which records its calls. On a cluster: the gates of its nodes. */
   readonly rest: Controlled
   /** Where tests read and write keys: one Redis, or the masters in the order of their slots. */
   readonly redisUrls: readonly [string, ...string[]]
@@ -138,16 +140,22 @@ async function serverPart(): Promise<RedisPart> {
   await direct.flushall()
   direct.disconnect()
   const token = randomBytes(32).toString('base64url')
-  const upstash = await startUpstashRest({ port: 0, token, redis })
-  const rest = await startControlled((recorded) => forward(upstash.url, recorded))
+  const connection = await connect(redis.url)
+  const services = { connection: withScriptFlags(connection), requireToken: requireToken(token) }
+  // Without a second server behind it: in a burst, each call waits for the work of all others in this process.
+  const rest = await startControlled(async ({ url, headers, body }) => {
+    const [authorization = ''] = headers.authorization ?? []
+    const read = { url, headers: { authorization }, body: Buffer.from(body, 'latin1') }
+    const { type, ...answer } = await answerRead(read, services)
+    return { ...answer, headers: { 'content-type': type } }
+  })
   return {
     rest,
     urls: [redis.url],
     env: redisVars({ url: rest.url, token }, TIMEOUT_MS),
     async close() {
       await rest.close()
-      agent.destroy()
-      await upstash.close()
+      connection.close()
       await redis.close()
     },
   }
@@ -167,36 +175,6 @@ async function clusterPart(): Promise<RedisPart> {
     },
     close,
   }
-}
-
-/** Reuses connections, so that the proxy adds little latency to the gateways. */
-const agent = new Agent({ keepAlive: true, maxSockets: 32 })
-
-function forward(base: string, { method, url, headers, body }: Recorded): Promise<Reply> {
-  return new Promise((resolve, reject) => {
-    const upstream = request(
-      new URL(url, base).href,
-      {
-        agent,
-        method,
-        headers: {
-          authorization: headers.authorization?.[0] ?? '',
-          'content-type': headers['content-type']?.[0] ?? 'application/json',
-        },
-      },
-      async (answer) => {
-        const chunks: Buffer[] = []
-        for await (const chunk of answer) chunks.push(chunk as Buffer)
-        resolve({
-          status: answer.statusCode ?? 0,
-          headers: { 'content-type': 'application/json' },
-          body: Buffer.concat(chunks),
-        })
-      },
-    )
-    upstream.on('error', reject)
-    upstream.end(Buffer.from(body, 'latin1'))
-  })
 }
 
 function controlled({ url, controlUrl }: Controlled): Controlled {
