@@ -11,6 +11,8 @@ export interface Recorded {
   readonly url: string
   readonly headers: Readonly<Record<string, string[]>>
   readonly body: string
+  /** The client left before the whole response was written: a gateway does at the deadline of its call. */
+  hasLeft?: true
 }
 
 /** A server that counts its requests, and simulates faults set through `/__control`. */
@@ -43,6 +45,11 @@ export async function startControlled(
       body: Buffer.concat(chunks).toString('latin1'),
     }
     if (records.length < MAX_RECORDED) records.push(recorded)
+    const left = () => {
+      if (!response.writableFinished) recorded.hasLeft = true
+    }
+    if (response.closed) left()
+    else response.once('close', left)
     if (mode === 'hang') return
     if (mode === 'error') return void response.writeHead(500).end('<html>secret-detail</html>')
     try {
