@@ -1,5 +1,5 @@
 /** What the errors of the code flow say to clients. */
-import type { CodeFlowErrorCode, Descriptions } from '../../authorization-server/routes/error.ts'
+import type { CodeFlowErrorCode, Descriptions } from '../../authorization-server/descriptions.ts'
 
 const OF_CODES: Readonly<Record<CodeFlowErrorCode, string>> = {
   unsupported_response_type: 'Only the response type code is supported.',

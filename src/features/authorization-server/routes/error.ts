@@ -3,9 +3,9 @@ import type { Context } from 'hono'
 import { Denied, Unavailable } from '../../../errors.ts'
 import { NO_STORE } from '../../../http/response-headers.ts'
 import { problemOf } from '../../../middleware/problem-handler.ts'
-import type { Check } from '../../../problems/checks.ts'
-import type { AuthorizationErrorCode, Denial, OAuthErrorCode } from '../../../problems/reasons.ts'
+import type { Denial, OAuthErrorCode } from '../../../problems/reasons.ts'
 import { retryAfter } from '../../../problems/retry-after.ts'
+import type { CodeFlowErrorCode, Descriptions } from '../descriptions.ts'
 
 type OAuthWireCode = OAuthErrorCode | 'server_error' | 'temporarily_unavailable'
 
@@ -14,9 +14,6 @@ interface OAuthProblem {
   readonly error: OAuthWireCode
   readonly headers?: Readonly<Record<string, string>>
 }
-
-/** Codes that only the code flow has. It describes them. */
-export type CodeFlowErrorCode = Exclude<AuthorizationErrorCode, 'access_denied'>
 
 /** One description per code, with the characters that RFC 6749 section 5.2 allows. */
 const DESCRIPTIONS: Readonly<Record<Exclude<OAuthWireCode, CodeFlowErrorCode>, string>> = {
@@ -34,14 +31,6 @@ const DESCRIPTIONS: Readonly<Record<Exclude<OAuthWireCode, CodeFlowErrorCode>, s
   server_error: 'The request failed because of a defect of the server.',
   temporarily_unavailable: 'The request cannot be handled now. Retry later.',
 }
-
-/**
- * Descriptions of codes of the code flow, and of checks that the client can correct and that reveal nothing
- * about another party. That of a check comes first.
- */
-export type Descriptions = Readonly<
-  Partial<Record<CodeFlowErrorCode | Check<'oauth_refused'>, string>>
->
 
 /** RFC 7617 section 2. On every 401, because RFC 9110 section 15.5.2 requires a challenge there. */
 const CHALLENGE = 'Basic realm="portcullis", charset="UTF-8"'

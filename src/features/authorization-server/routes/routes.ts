@@ -17,6 +17,7 @@ import { readWhole } from '../../../middleware/validate.ts'
 import { completeRoute } from '../../../policy/route.ts'
 import { publicDocument } from '../../../routes/well-known.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
+import type { Descriptions } from '../descriptions.ts'
 import { type OAuthForm, parseForm } from '../form.ts'
 import {
   authorizationServerMetadata,
@@ -25,7 +26,7 @@ import {
   TOKEN_PATH,
 } from '../metadata.ts'
 import type { OAuthEndpoint, OAuthRequest } from '../token-request.ts'
-import { type Descriptions, OAUTH_HEADERS, toOAuthError } from './error.ts'
+import { OAUTH_HEADERS, toOAuthError } from './error.ts'
 
 export interface OAuthOptions {
   readonly server: AuthorizationServer
