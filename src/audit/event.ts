@@ -10,6 +10,13 @@ export type AuditChange = NonNullable<AuditEvent['change']>
 export type AuditGrants = NonNullable<AuditEvent['grants']>
 export type AuditDecision = AuditEvent['decision']
 
+/** What searches, counts and erasures read of an event. */
+export type CountedEvent = Pick<
+  AuditEvent,
+  | ('id' | 'time' | 'requestId' | 'actor' | 'method' | 'route' | 'host' | 'origin' | 'decision')
+  | ('reason' | 'status' | 'durationsMs' | 'address' | 'observed' | 'call' | 'change')
+>
+
 /** Port: records an event and delivers it at least once, in `waitUntil`. Never throws. */
 export interface AuditSink {
   /** Returns a promise, which never rejects, if the response should wait until the event is stored. */

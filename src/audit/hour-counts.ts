@@ -2,11 +2,16 @@
  * Counts of the decisions of an hour. They name no person: reasons and routes are words of the gateway and its policy,
  * which an erasure keeps as well. Pure: no I/O, no clock.
  */
-import type { AuditEvent } from './event.ts'
+import type { CountedEvent } from './event.ts'
 import { DECISIONS } from './event-schema.ts'
 
 /** Decision, reason, route and status of events. */
-type Kind = [decision: AuditEvent['decision'], reason: string, route: string | null, status: number]
+type Kind = [
+  decision: CountedEvent['decision'],
+  reason: string,
+  route: string | null,
+  status: number,
+]
 
 /** By the minute of the hour: a place and a count, and so on. */
 type Minutes = Record<string, number[]>
@@ -106,7 +111,7 @@ const newHour = (): HourCounts => ({ kinds: [], minutes: {}, durations: {} })
 /** Adds events to the counts of their hours. Returns the changed hours. */
 export function countHours(
   stored: ReadonlyMap<string, HourCounts>,
-  events: readonly AuditEvent[],
+  events: readonly CountedEvent[],
 ): ReadonlyMap<string, HourCounts> {
   const hours = new Map<string, { counts: HourCounts; places: Map<string, number> }>()
   for (const event of events) {
@@ -131,7 +136,7 @@ export function countHours(
 
 /** Returns the place of the kind of an event, which it adds to the kinds. */
 function placeOf(
-  { decision, reason, route, status }: AuditEvent,
+  { decision, reason, route, status }: CountedEvent,
   { kinds }: HourCounts,
   places: Map<string, number>,
 ): number {

@@ -45,15 +45,23 @@ export const CHANGE: PersonalGroup = {
 
 /** 256 bits, so that an attacker cannot find the subject by trying all candidates. */
 const SALT_BYTES = 32
-/** Random bytes for many salts cost little more than those for one. */
+/** A salt has 43 characters of base64url. One more byte, which is zero, gives it 44 in the text of many. */
+const SPACED_BYTES = SALT_BYTES + 1
+const SALT_CHARACTERS = 43
+/** Random bytes and a text for many salts cost little more than those for one. */
 const POOLED_SALTS = 64
-let pool = new Uint8Array()
+let pool = ''
+let used = 0
 
 export function newSalt(): string {
-  if (pool.length < SALT_BYTES)
-    pool = crypto.getRandomValues(new Uint8Array(SALT_BYTES * POOLED_SALTS))
-  const salt = base64url.encode(pool.subarray(0, SALT_BYTES))
-  pool = pool.subarray(SALT_BYTES)
+  if (used === pool.length) {
+    const bytes = crypto.getRandomValues(new Uint8Array(SPACED_BYTES * POOLED_SALTS))
+    for (let at = SALT_BYTES; at < bytes.length; at += SPACED_BYTES) bytes[at] = 0
+    pool = base64url.encode(bytes)
+    used = 0
+  }
+  const salt = pool.slice(used, used + SALT_CHARACTERS)
+  used += SALT_CHARACTERS + 1
   return salt
 }
 

@@ -78,7 +78,7 @@ describeStores((start, { isFirst, isD1 }) => {
   async function append(
     events: readonly AuditEvent[],
     nowMs = T0,
-    insert: (...args: Parameters<typeof insertAuditEvents>) => Promise<unknown> = insertAuditEvents,
+    insert: (...args: Parameters<typeof insertEarlierRows>) => Promise<unknown> = insertAuditEvents,
   ) {
     for (let from = 0; from < events.length; from += 250)
       await insert(harness.db, events.slice(from, from + 250), { seal, nowMs })

@@ -13,6 +13,7 @@ const SOURCE = join(import.meta.dirname, '../../src')
 const OWN: Readonly<Record<string, string>> = {
   'audit/blocks/block.ts': 'lines of the audit chain',
   'audit/blocks/line.ts': 'lines of the audit chain',
+  'audit/blocks/written-line.ts': 'parts of an event, whose form a pattern has checked',
   'audit/chain-export.ts': 'exports of the audit chain, whose schema and hashes are checked',
   'audit/erasure.ts': 'columns of the audit database',
   'audit/hour-counts.ts': 'columns of the audit database',

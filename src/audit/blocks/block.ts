@@ -2,7 +2,9 @@
 import { type Digest, sha256 } from '../../crypto/sha256.ts'
 import type { Block, ChainPlace } from '../chain.ts'
 import type { AuditEvent } from '../event.ts'
+import { timeMs } from '../time-of-event.ts'
 import { coveredBy, lineOf } from './line.ts'
+import type { LinedEvent } from './written-line.ts'
 
 /** Events of a block may be this far apart, so that a search by time reads few blocks. */
 export const MAX_SPAN_MS = 60_000
@@ -23,20 +25,23 @@ export async function hashOfBlock(
   return digest(text)
 }
 
+/** An event to store. One with a line is complete only there. */
+export type GivenEvent = AuditEvent | LinedEvent
+
 /** Events of one block, and their lines. */
 export interface BlockEvents {
-  readonly events: AuditEvent[]
+  readonly events: GivenEvent[]
   readonly lines: string[]
 }
 
 /** Orders events by time, and separates them into blocks. */
-export function intoBlocks(events: readonly AuditEvent[]): readonly BlockEvents[] {
-  const timed = events.map((event) => ({ event, ms: Date.parse(event.time) }))
+export function intoBlocks(events: readonly GivenEvent[]): readonly BlockEvents[] {
+  const timed = events.map((event) => ({ event, ms: timeMs(event.time) }))
   timed.sort((a, b) => a.ms - b.ms)
   const blocks: BlockEvents[] = []
   let [sinceMs, characters] = [0, 0]
   for (const { event: given, ms } of timed) {
-    const [event, line] = storable(given, lineOf(given))
+    const [event, line] = 'line' in given ? [given, given.line] : storable(given, lineOf(given))
     let block = blocks.at(-1)
     const isFull =
       block === undefined ||

@@ -18,7 +18,7 @@ export type PersonalPart = 'caller' | 'change'
 
 /** The place of each part's salt among the fields. Its values follow. */
 const SALT_AT = { caller: 1, change: 3 } as const satisfies Record<PersonalPart, number>
-const SEPARATOR = '\t'
+export const SEPARATOR = '\t'
 
 /** Returns the line of an event. */
 export function lineOf(event: AuditEvent): string {

@@ -3,8 +3,9 @@
  * follow from the events, so that a verification can compute them again. Pure: no I/O, no clock.
  */
 import { type Digest, sha256 } from '../../crypto/sha256.ts'
-import type { AuditEvent } from '../event.ts'
+import type { CountedEvent } from '../event.ts'
 import { STREAM_ENDED } from '../reason.ts'
+import { timeMs } from '../time-of-event.ts'
 import { filterOf } from './terms.ts'
 
 export interface SearchColumns {
@@ -37,8 +38,8 @@ export interface UsageCount {
 const BYTES_PER_ID = 16
 const DAY_MS = 86_400_000
 
-export function searchColumnsOf(events: readonly AuditEvent[]): SearchColumns {
-  const times = events.map(({ time }) => Date.parse(time))
+export function searchColumnsOf(events: readonly CountedEvent[]): SearchColumns {
+  const times = events.map(({ time }) => timeMs(time))
   const ids = events.flatMap(({ requestId }) => (requestId === '' ? [] : requestId))
   const max_ms = Math.max(...times)
   return {
@@ -84,10 +85,13 @@ export const USAGE_NAMES = [
 /** Bytes before which a UUID has a hyphen. */
 const HYPHENS = new Set([4, 6, 8, 10])
 
-/** The values of hexadecimal digits. */
-const DIGITS = new Map(
-  Array.from('0123456789abcdefABCDEF', (digit) => [digit, Number.parseInt(digit, 16)]),
-)
+/** The values of hexadecimal digits by the codes of their characters. 255: no digit. */
+const DIGITS = new Uint8Array(128).fill(255)
+for (const digit of '0123456789abcdefABCDEF')
+  DIGITS[digit.charCodeAt(0)] = Number.parseInt(digit, 16)
+/** The places of the first digit of each byte in a UUID, and those of its hyphens. */
+const UUID_BYTES = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34]
+const UUID_CHARACTERS = 36
 
 /** Returns the ids that {@link SearchColumns.ids} contains. */
 export function idsIn(bytes: Uint8Array): readonly string[] {
@@ -101,30 +105,42 @@ export function idsIn(bytes: Uint8Array): readonly string[] {
   return ids
 }
 
-/** An id that is no UUID has the same place, and the bytes that `Number.parseInt` reads. */
-function idsOf(events: readonly AuditEvent[]): Uint8Array {
+function idsOf(events: readonly CountedEvent[]): Uint8Array {
   const bytes = new Uint8Array(events.length * BYTES_PER_ID)
-  for (const [index, { id }] of events.entries()) {
-    const digits = id.replaceAll('-', '').slice(0, 2 * BYTES_PER_ID)
-    for (let at = 0; at < digits.length; at += 2) {
-      const high = DIGITS.get(digits[at] ?? '')
-      const low = DIGITS.get(digits[at + 1] ?? '')
-      const isByte = high !== undefined && low !== undefined
-      bytes[index * BYTES_PER_ID + at / 2] = isByte
-        ? (high << 4) | low
-        : Number.parseInt(digits.slice(at, at + 2), 16)
-    }
-  }
+  for (const [index, { id }] of events.entries())
+    if (!writeUuid(id, bytes, index * BYTES_PER_ID)) writeOther(id, bytes, index * BYTES_PER_ID)
   return bytes
 }
 
+/** Returns false if the id has another form, or another character where a UUID has a digit. */
+function writeUuid(id: string, bytes: Uint8Array, start: number): boolean {
+  if (id.length !== UUID_CHARACTERS) return false
+  let all = 0
+  for (let index = 0; index < BYTES_PER_ID; index += 1) {
+    const at = UUID_BYTES[index] ?? 0
+    const high = DIGITS[id.charCodeAt(at)] ?? 255
+    const low = DIGITS[id.charCodeAt(at + 1)] ?? 255
+    all |= high | low
+    bytes[start + index] = (high << 4) | low
+  }
+  return all < 16
+}
+
+/** An id that is no UUID has the same place, and the bytes that `Number.parseInt` reads. */
+function writeOther(id: string, bytes: Uint8Array, start: number): void {
+  const digits = id.replaceAll('-', '').slice(0, 2 * BYTES_PER_ID)
+  bytes.fill(0, start, start + BYTES_PER_ID)
+  for (let at = 0; at < digits.length; at += 2)
+    bytes[start + at / 2] = Number.parseInt(digits.slice(at, at + 2), 16)
+}
+
 /** Counts the requests of each API key. */
-function usageOf(events: readonly AuditEvent[]): readonly UsageCount[] {
+function usageOf(events: readonly CountedEvent[]): readonly UsageCount[] {
   const counts = new Map<string, UsageCount>()
   for (const { actor, time, decision, reason, method, route, host = null } of events) {
     // An ended stream has a second event. Its request is counted by the first one.
     if (actor.key === undefined || reason.startsWith(STREAM_ENDED)) continue
-    const ms = Date.parse(time)
+    const ms = timeMs(time)
     const what = {
       ...{ api_key: actor.key, day: Math.floor(ms / DAY_MS), decision, reason },
       ...{ method, route, host },

@@ -2,7 +2,7 @@
  * A Bloom filter of what the events of a block are searched by. It never misses an event. A block without
  * the term is read in one of a thousand cases.
  */
-import type { AuditEvent } from '../event.ts'
+import type { CountedEvent } from '../event.ts'
 
 /** For one false answer in a thousand. */
 const BITS_PER_TERM = 15
@@ -28,7 +28,7 @@ type Values = Map<Name, Set<string>>
 
 /** Adds the values of an event. Those of an erased part are not in the event any more. */
 function addValues(
-  event: AuditEvent,
+  event: CountedEvent,
   add: (field: Name, value: string | null | undefined) => void,
 ) {
   const { actor, call, change } = event
@@ -55,7 +55,7 @@ function addValues(
 }
 
 /** Returns the filter of the events of a block. */
-export function filterOf(events: readonly AuditEvent[]): Uint8Array {
+export function filterOf(events: readonly CountedEvent[]): Uint8Array {
   const fields: Values = new Map()
   const add = (field: Name, value: string | null | undefined) => {
     if (value === null || value === undefined) return

@@ -1,7 +1,7 @@
 /** Separates events into appends of few statements. Pure: no I/O, no clock. */
-import { intoBlocks, MAX_SPAN_MS } from '../blocks/block.ts'
-import type { AuditEvent } from '../event.ts'
+import { type GivenEvent, intoBlocks, MAX_SPAN_MS } from '../blocks/block.ts'
 import { hourOf } from '../hour-counts.ts'
+import { timeMs } from '../time-of-event.ts'
 
 /** Below the 50 that an invocation may make on the free plan of D1, so that other statements fit beside an append. */
 const MAX_STATEMENTS = 40
@@ -14,9 +14,9 @@ const OF_BLOCK = 3
  * Returns the events in parts, in the order of time. An append of a part makes at most about 40 statements, and reads only
  * the ids of blocks near its events. Events of a minute are one part: an append of 100 makes at most 30 statements.
  */
-export function appendParts(events: readonly AuditEvent[]): readonly (readonly AuditEvent[])[] {
+export function appendParts(events: readonly GivenEvent[]): readonly (readonly GivenEvent[])[] {
   if (isShort(events)) return [events]
-  const parts: AuditEvent[][] = []
+  const parts: GivenEvent[][] = []
   let hours = new Set<string>()
   let blocks = 0
   for (const block of intoBlocks(events)) {
@@ -37,10 +37,10 @@ export function appendParts(events: readonly AuditEvent[]): readonly (readonly A
   return parts
 }
 
-function isShort(events: readonly AuditEvent[]): boolean {
+function isShort(events: readonly GivenEvent[]): boolean {
   let [firstMs, lastMs] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
   for (const { time } of events) {
-    const ms = Date.parse(time)
+    const ms = timeMs(time)
     firstMs = Math.min(firstMs, ms)
     lastMs = Math.max(lastMs, ms)
   }

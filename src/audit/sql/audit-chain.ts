@@ -2,7 +2,8 @@
 
 import type { Digest } from '../../crypto/sha256.ts'
 import { sleep } from '../../isolate/timers.ts'
-import { chainBlocks, intoBlocks } from '../blocks/block.ts'
+import { chainBlocks, type GivenEvent, intoBlocks } from '../blocks/block.ts'
+import { eventOfLine } from '../blocks/line.ts'
 import {
   type ChainPlace,
   type Checkpoint,
@@ -11,7 +12,6 @@ import {
   PARTITION,
 } from '../chain.ts'
 import { type Forgotten, forgettingLate } from '../erasure.ts'
-import type { AuditEvent } from '../event.ts'
 import { idsAround, knownIds as idsOfBlocks, insertBlock } from './block-rows.ts'
 import { type ConsumerDatabase, isFault } from './database.ts'
 import { findHours, hoursIn, keepHours } from './hour-rows.ts'
@@ -63,7 +63,7 @@ interface HeadRow extends ChainPlace {
  */
 export async function insertAuditEvents(
   db: ConsumerDatabase,
-  events: readonly AuditEvent[],
+  events: readonly GivenEvent[],
   options: AppendOptions,
 ): Promise<number> {
   const unique = new Map(events.map((event) => [event.id, event]))
@@ -85,7 +85,7 @@ export async function insertAuditEvents(
 
 async function append(
   db: ConsumerDatabase,
-  events: ReadonlyMap<string, AuditEvent>,
+  events: ReadonlyMap<string, GivenEvent>,
   options: AppendOptions,
   made: { statements: number },
 ): Promise<void> {
@@ -114,7 +114,7 @@ async function append(
   const left =
     persons.length === 0
       ? fresh
-      : await Promise.all(fresh.map((event) => forgettingLate(event, persons)))
+      : await Promise.all(fresh.map((event) => withoutForgotten(event, persons)))
   // Appends to the last row or block, even if the stored head was set back.
   const lasts = [lastRows, lastBlocks].map((found) => found?.rows[0] as ChainPlace | undefined)
   const last = lasts.reduce<ChainPlace>(
@@ -134,6 +134,16 @@ async function append(
   ])
 }
 
+/** Returns the same event if it has no data of the persons. */
+async function withoutForgotten(
+  event: GivenEvent,
+  persons: readonly Forgotten[],
+): Promise<GivenEvent> {
+  const whole = 'line' in event ? eventOfLine(event.line) : event
+  const left = await forgettingLate(whole, persons)
+  return left === whole ? event : left
+}
+
 interface Chained {
   readonly head: ChainPlace
   readonly statements: readonly Sql[]
@@ -142,7 +152,7 @@ interface Chained {
 async function blocksBehind(
   db: ConsumerDatabase,
   place: ChainPlace,
-  events: readonly AuditEvent[],
+  events: readonly GivenEvent[],
   { digest }: AppendOptions,
 ): Promise<Chained> {
   const groups = intoBlocks(events)

@@ -3,7 +3,8 @@
 import { eventOfLine } from '../blocks/line.ts'
 import { idsIn, searchColumnsOf, USAGE_NAMES, type UsageCount } from '../blocks/search-columns.ts'
 import type { Block } from '../chain.ts'
-import type { AuditEvent } from '../event.ts'
+import type { CountedEvent } from '../event.ts'
+import { timeMs } from '../time-of-event.ts'
 import type { ConsumerDatabase, TrailDatabase } from './database.ts'
 import { type Sql, sql, text } from './statement.ts'
 
@@ -18,7 +19,7 @@ export const BLOCK_COLUMNS = text('first_seq, last_seq, previous_hash, hash, eve
 export async function insertBlock(
   db: ConsumerDatabase,
   { first_seq, last_seq, previous_hash, hash, lines }: Block,
-  events: readonly AuditEvent[],
+  events: readonly CountedEvent[],
 ): Promise<readonly Sql[]> {
   const { min_ms, max_ms, start_ms, terms, ids, usage } = searchColumnsOf(events)
   const insert = sql`INSERT INTO audit_blocks (first_seq, last_seq, min_ms, max_ms, start_ms,
@@ -86,8 +87,8 @@ const SPAN_MS = 60_000
 const MAX_RANGES = 8
 
 /** Returns queries of the ids in all blocks that may contain one of the events already. */
-export function idsAround(events: readonly AuditEvent[]): readonly Sql[] {
-  const times = events.map(({ time }) => Date.parse(time)).sort((a, b) => a - b)
+export function idsAround(events: readonly CountedEvent[]): readonly Sql[] {
+  const times = events.map(({ time }) => timeMs(time)).sort((a, b) => a - b)
   const ranges: { from: number; to: number }[] = []
   for (const ms of times) {
     const range = ranges.at(-1)

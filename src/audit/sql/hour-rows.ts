@@ -1,5 +1,5 @@
 /** The counts of hours as rows of `audit_counts`. */
-import type { AuditEvent } from '../event.ts'
+import type { CountedEvent } from '../event.ts'
 import { countHours, type HourCounts, hourMs, hourOf, parseCounts } from '../hour-counts.ts'
 import { type ConsumerDatabase, firstOf, rowsOf, type TrailDatabase } from './database.ts'
 import { type Sql, sql } from './statement.ts'
@@ -16,7 +16,7 @@ const FIRST = sql`SELECT hour, (SELECT count(*) FROM (SELECT 1 FROM audit_blocks
   FROM audit_counts ORDER BY hour LIMIT 1`
 
 /** Returns the query of the hours of events. */
-export function findHours({ dialect }: ConsumerDatabase, events: readonly AuditEvent[]): Sql {
+export function findHours({ dialect }: ConsumerDatabase, events: readonly CountedEvent[]): Sql {
   const hours = [...new Set(events.map(({ time }) => hourOf(time)))]
   return sql`SELECT hour, counts FROM audit_counts WHERE ${dialect.isAmong('hour', hours)}`
 }
@@ -34,7 +34,7 @@ export const hoursIn = (rows: readonly unknown[]): StoredHours =>
 export function keepHours(
   stored: StoredHours,
   firstSeq: number,
-  events: readonly AuditEvent[],
+  events: readonly CountedEvent[],
 ): readonly Sql[] {
   const readable = new Map<string, HourCounts>()
   const unreadable = new Set<string>()

@@ -4,8 +4,9 @@
  * same over a Cloudflare Queue and D1 and over a stream of Redis and a database of Node.
  */
 import { parseSigningKeys } from '../../access/tokens/signing-keys.ts'
+import type { GivenEvent } from '../../audit/blocks/block.ts'
+import { writtenLine } from '../../audit/blocks/written-line.ts'
 import { type CheckpointSealer, createCheckpointSealer } from '../../audit/chain.ts'
-import type { AuditEvent } from '../../audit/event.ts'
 import { auditEventSchema } from '../../audit/event-schema.ts'
 import type { ExportBucket } from '../../audit/r2/chain-export.ts'
 import { appendParts } from '../../audit/sql/append-parts.ts'
@@ -91,7 +92,7 @@ export function createAuditConsumer({
   const maxAppend = maxStatements && maxStatements - 1
   const inSchema = <Value>(work: () => Promise<Value>) =>
     withSchema(db, migrations, work, maxMigration)
-  const append = (events: readonly AuditEvent[], options: Upkeep) =>
+  const append = (events: readonly GivenEvent[], options: Upkeep) =>
     inSchema(() => insertAuditEvents(db, events, { ...options, maxStatements: maxAppend }))
 
   /** Runs erasures and exports. A failure is logged, and the next run retries it. */
@@ -125,7 +126,7 @@ export function createAuditConsumer({
 
   return {
     async store(messages) {
-      const events: AuditEvent[] = []
+      const events: GivenEvent[] = []
       const poison: (typeof messages)[number][] = []
       const ids = new Map<(typeof messages)[number], string>()
       for (const message of messages) {
@@ -194,7 +195,9 @@ function nameOf(error: unknown): string {
 }
 
 /** Returns the event of a message, or undefined if the message is not an event. */
-function eventOf(body: unknown): AuditEvent | undefined {
+function eventOf(body: unknown): GivenEvent | undefined {
+  const written = typeof body === 'string' ? writtenLine(body) : undefined
+  if (written !== undefined) return written
   try {
     const value: unknown = typeof body === 'string' ? JSON.parse(body) : body
     return writtenEvent(value) ?? auditEventSchema.safeParse(value).data
