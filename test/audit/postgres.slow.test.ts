@@ -145,6 +145,24 @@ describe.skipIf(!hasPostgres)('PostgreSQL [R38]', () => {
     return client
   }
 
+  test('plans a repeated statement once, unless a pool of connections forgets its name', async () => {
+    const database = await openDatabase(url)
+    onTestFinished(() => database.close())
+    const value = async (text: string) => {
+      const [found] = await database.run([{ text, values: [] }])
+      const rows = found?.rows as { value: number }[] | undefined
+      return rows?.[0]?.value
+    }
+    const named = () =>
+      value("SELECT count(*) AS value FROM pg_prepared_statements WHERE name LIKE 'portcullis-%'")
+    for (let time = 0; time < 5; time += 1) expect(await value('SELECT 7 AS value')).toBe(7)
+    expect(await named()).toBe(1)
+    // As in a pool such as PgBouncer, whose next transaction has another connection.
+    await database.run([{ text: 'DEALLOCATE ALL', values: [] }])
+    for (let time = 0; time < 5; time += 1) expect(await value('SELECT 7 AS value')).toBe(7)
+    expect(await named()).toBe(0)
+  })
+
   test('gets its tables once if eight gateways start at once', async () => {
     const fresh = await server.database('fresh')
     const opened = await Promise.all(Array.from({ length: 8 }, () => openDatabase(fresh)))

@@ -133,6 +133,8 @@ test('a text of another form is left to the schema', () => {
   const change = { action: 'ban.create', target: 'x' }
   expect(writtenLine(serializeEvent(anEvent({ change })))).toBeUndefined()
   expect(writtenLine(`${text}\n`)).toBeUndefined()
+  const long = JSON.stringify(anEvent({ reason: 'x'.repeat(10_000) }))
+  expect(writtenLine(long)).toBeUndefined()
 })
 
 test('the time of an event is that of Date.parse', () => {

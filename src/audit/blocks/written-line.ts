@@ -16,7 +16,7 @@ export interface LinedEvent extends CountedEvent {
 const CHARACTER = '[^"\\\\\\x00-\\x1f\\ud800-\\udfff]'
 const CHARACTERS = `${CHARACTER}*`
 const TEXT = `"${CHARACTERS}"`
-const ESCAPED_TEXT = `"(?:${CHARACTER}|\\\\["\\\\bfnrt])*"`
+const ESCAPED_TEXT = `"(?:${CHARACTER}|\\\\["\\\\])*"`
 /** A group with the text, which does not match for null. */
 const TEXT_OR_NULL = `(?:null|"(${CHARACTERS})")`
 const COUNT = '(?:0|[1-9]\\d{0,14})'
@@ -50,12 +50,15 @@ const EVENT = new RegExp(
     `(${optional(`"grants":${GRANTS}`)}${optional(`"fields":\\{${listOf(`${TEXT}:${TEXT}`)}\\}`)})\\}$`,
 )
 
+/** Gateways write no longer one without a change. A pattern needs memory for each character. */
+const MAX_CHARACTERS = 8_192
+
 /**
  * Returns the event with its line, and with what searches and counts read of it. Returns undefined for a text that
  * is not exactly of the form that gateways write, and for events with an operator's change or a number of lost events.
  */
 export function writtenLine(text: string): LinedEvent | undefined {
-  const found = EVENT.exec(text)
+  const found = text.length > MAX_CHARACTERS ? null : EVENT.exec(text)
   if (found === null) return undefined
   const [, first, id = '', time = ''] = found
   if (Number.isNaN(timeMs(time))) return undefined

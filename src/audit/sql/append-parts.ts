@@ -5,8 +5,8 @@ import { timeMs } from '../time-of-event.ts'
 
 /** Below the 50 that an invocation may make on the free plan of D1, so that other statements fit beside an append. */
 const MAX_STATEMENTS = 40
-/** Six queries, the begin and the head of the chain, and a checkpoint. */
-const ALWAYS = 9
+/** Seven queries, the begin and the head of the chain, and a checkpoint. */
+const ALWAYS = 10
 /** A query of the ids around the block, its row, and its usage. */
 const OF_BLOCK = 3
 

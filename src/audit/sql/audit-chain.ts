@@ -12,6 +12,7 @@ import {
   PARTITION,
 } from '../chain.ts'
 import { type Forgotten, forgettingLate } from '../erasure.ts'
+import { timeMs } from '../time-of-event.ts'
 import { idsAround, knownIds as idsOfBlocks, insertBlock } from './block-rows.ts'
 import { type ConsumerDatabase, isFault } from './database.ts'
 import { findHours, hoursIn, keepHours } from './hour-rows.ts'
@@ -32,8 +33,9 @@ const EVENTS_PER_CHECKPOINT = 1_000
 /** Seals the chain with the first batch after this interval, if that is earlier. */
 const CHECKPOINT_INTERVAL_MS = 60_000
 /**
- * An attempt usually makes 12 statements: 7 that read, and 5 for the head, a block, its usage, its hour and a checkpoint. Each
- * further block makes up to 3 more, and each further hour 1, see `append-parts.ts`.
+ * An attempt usually makes 12 statements: 7 that read, and 5 for the head, a block, its usage, its hour and a checkpoint. One
+ * more reads ids if there are rows that are not earlier than the events. Each further block makes up to 3 more, and each
+ * further hour 1, see `append-parts.ts`.
  */
 const MAX_ATTEMPTS = 5
 const RETRY_MS = 20
@@ -44,6 +46,16 @@ const LAST = sql`SELECT seq, coalesce(hash, '') AS hash FROM audit_events
 const LAST_BLOCK = sql`SELECT last_seq AS seq, hash FROM audit_blocks ORDER BY first_seq DESC LIMIT 1`
 const FORGOTTEN = sql`SELECT salt, caller_digest, name_digest, ordered_ms, tenant FROM audit_erasures
   WHERE salt IS NOT NULL`
+/** Events of one id have one time. So rows of a version before the blocks that end earlier have none of the events. */
+const rowsSince = (events: readonly GivenEvent[]): Sql => {
+  const since = events.reduce(
+    (least, { time }) => Math.min(least, timeMs(time)),
+    Number.MAX_SAFE_INTEGER,
+  )
+  return sql`SELECT id FROM audit_events WHERE time_ms >= ${since} LIMIT 1`
+}
+const idsOfRows = (db: ConsumerDatabase, ids: readonly string[]): Sql =>
+  sql`SELECT id FROM audit_events WHERE ${db.dialect.isAmong('id', ids)}`
 const begin = (nowMs: number): Sql =>
   sql`INSERT INTO audit_heads (partition, seq, hash, sealed_seq, sealed_ms)
     VALUES (${PARTITION}, ${GENESIS.seq}, ${GENESIS.hash}, 0, ${nowMs}) ON CONFLICT DO NOTHING`
@@ -94,11 +106,11 @@ async function append(
     made.statements += statements.length
     return within(db.run(statements))
   }
-  const [heads, lastRows, lastBlocks, rows, forgotten, hours, ...blocks] = await run([
+  const [heads, lastRows, lastBlocks, laterRows, forgotten, hours, ...blocks] = await run([
     HEAD,
     LAST,
     LAST_BLOCK,
-    sql`SELECT id FROM audit_events WHERE ${db.dialect.isAmong('id', [...events.keys()])}`,
+    rowsSince([...events.values()]),
     FORGOTTEN,
     findHours(db, [...events.values()]),
     ...idsAround([...events.values()]),
@@ -106,6 +118,8 @@ async function append(
   const stored = heads?.rows[0] as HeadRow | undefined
   const head = stored ?? { ...GENESIS, sealed_seq: 0, sealed_ms: nowMs }
   const persons = (forgotten?.rows ?? []) as Forgotten[]
+  const hasRows = (laterRows?.rows.length ?? 0) > 0
+  const [rows] = hasRows ? await run([idsOfRows(db, [...events.keys()])]) : []
   const rowIds = ((rows?.rows ?? []) as { id: string }[]).map(({ id }) => id)
   const knownIds = new Set([...rowIds, ...blocks.flatMap((found) => idsOfBlocks(found.rows))])
   const fresh = [...events.values()].filter(

@@ -3,7 +3,9 @@ import type { PoolClient, QueryResult } from 'pg'
 import { DatabaseError, type Fault, type Result } from '../../../audit/sql/database.ts'
 import { POSTGRES } from '../../../audit/sql/postgres/dialect.ts'
 import { type Rendered, render } from '../../../audit/sql/statement.ts'
+import { createLruMap } from '../../../isolate/lru-map.ts'
 import type { OpenDatabase } from './database.ts'
+import { sha256Now } from './digest.ts'
 
 /** The consumer, its schedules, and queries of operators. */
 const MAX_CONNECTIONS = 4
@@ -27,6 +29,12 @@ const FAULTS: Readonly<Record<string, Fault>> = {
 }
 /** The key of an advisory lock. */
 const SCHEMA_LOCK = 'SELECT pg_advisory_xact_lock(8101820098873224300)'
+/** SQLSTATEs of a pool of connections that does not keep named statements. */
+const UNNAMED = new Set(['26000', '42P05'])
+/** A statement that repeats gets a name, so that the server plans it once. The consumer has about twenty. */
+const REPEATED = 3
+const MAX_NAMED = 50
+const MAX_COUNTED = 200
 /** Types int8 and numeric, which `pg` returns as text. */
 const NUMBERS = new Set([20, 1700])
 
@@ -57,6 +65,8 @@ export async function openPostgres(
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
 
+  const names = createNames()
+
   async function inTransaction(
     begin: string,
     statements: readonly Rendered[],
@@ -66,7 +76,9 @@ export async function openPostgres(
       await client.query(begin)
       const results: Result[] = []
       for (const { text, values } of statements)
-        results.push(resultOf(await client.query(text, [...values])))
+        results.push(
+          resultOf(await client.query({ text, values: [...values], name: names.of(text) })),
+        )
       await client.query('COMMIT')
       client.release()
       return results
@@ -84,6 +96,7 @@ export async function openPostgres(
         return await inTransaction(begin, statements)
       } catch (error) {
         const state = stateOf(error)
+        if (UNNAMED.has(state) && names.end()) continue
         if (!RACES.has(state) || attempt === MAX_ATTEMPTS) throw errorOf(error, state)
       }
     }
@@ -107,6 +120,33 @@ export async function openPostgres(
     run: (statements) => repeated('BEGIN ISOLATION LEVEL REPEATABLE READ', statements),
     migrate,
     close: () => pool.end(),
+  }
+}
+
+/** Names of statements. Their texts are constants of the program, and a name has the digest of its text. */
+function createNames() {
+  const counts = createLruMap<string, number>({ max: MAX_COUNTED })
+  const named = new Map<string, string>()
+  let isEnded = false
+
+  return {
+    /** Returns undefined for a statement without a name. */
+    of(text: string): string | undefined {
+      // The server refuses a named one after its columns have changed.
+      if (isEnded || text.includes('SELECT *')) return undefined
+      const known = named.get(text)
+      if (known !== undefined || named.size >= MAX_NAMED) return known
+      const count = (counts.get(text) ?? 0) + 1
+      counts.set(text, count)
+      if (count >= REPEATED) named.set(text, `portcullis-${sha256Now(text)}`)
+      return undefined
+    },
+    /** Names no statement any more. Returns false if that was so already. */
+    end(): boolean {
+      const isFirst = !isEnded
+      isEnded = true
+      return isFirst
+    },
   }
 }
 
