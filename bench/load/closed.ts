@@ -17,7 +17,7 @@ export interface ClosedLoad {
   readonly questions: readonly Question[]
   readonly connections: number
   /** `once`: each request is sent once; their number must be a multiple of `connections`. */
-  readonly until: { readonly seconds: number } | 'once'
+  readonly until: { readonly seconds: number } | { readonly requests: number } | 'once'
   /** Whether a 503 of {@link isShed} is allowed; counted separately. Default false. */
   readonly mayShed?: boolean
 }
@@ -39,6 +39,7 @@ export async function sendClosed(load: ClosedLoad): Promise<Answers> {
   const { origin, pathname } = new URL(url)
   const prefix = pathname === '/' ? '' : pathname
   const size = Math.max(1, Math.floor(questions.length / connections))
+  const isCounted = until === 'once' || 'requests' in until
   const latencies = createLatencies()
   let [connection, wrong, shed, starved] = [0, 0, 0, 0]
   let firstWrong = ''
@@ -64,8 +65,8 @@ export async function sendClosed(load: ClosedLoad): Promise<Answers> {
         connections,
         timeout: REQUEST_TIMEOUT_SECONDS,
         sampleInt: SAMPLE_MS,
-        ...(until === 'once'
-          ? { amount: questions.length }
+        ...(isCounted
+          ? { amount: until === 'once' ? questions.length : until.requests }
           : { duration: until.seconds + REQUEST_TIMEOUT_SECONDS }),
         setupClient(client) {
           const at = (connection++ * size) % questions.length
@@ -88,7 +89,7 @@ export async function sendClosed(load: ClosedLoad): Promise<Answers> {
     instance.on('start', () => {
       started = performance.now()
       cpu = process.cpuUsage()
-      if (until === 'once') return
+      if (isCounted) return
       timer = setTimeout(() => {
         isDue = true
         stopIfComplete()
@@ -114,9 +115,8 @@ export async function sendClosed(load: ClosedLoad): Promise<Answers> {
     ...(starved > 0 ? [`${starved} with status 503`] : []),
     ...(wrong > 0 ? [`${wrong} wrong, the first: ${firstWrong}`] : []),
     ...(result.errors > 0 ? [`${result.errors} failed (${result.timeouts} timed out)`] : []),
-    // Requests in progress at the end are aborted. More than one per connection means that some
-    // were lost.
-    ...(lost > (until === 'once' ? 0 : connections) ? [`${lost} unanswered`] : []),
+    // Requests in progress at the end are aborted, one for each connection. Others were lost.
+    ...(lost > (isCounted ? 0 : connections) ? [`${lost} unanswered`] : []),
     ...(right === 0 ? ['no correct response'] : []),
   ]
   if (reasons.length > 0) throw new Error(`wrong responses from ${url}: ${reasons.join('; ')}`)

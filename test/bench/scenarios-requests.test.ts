@@ -45,6 +45,17 @@ describe('a load with expected answers', () => {
     expect(seen.toSorted()).toEqual(['/some/a', '/some/b', '/some/c', '/some/d'])
   })
 
+  test('sends a number of requests, and none more', async () => {
+    let seen = 0
+    const url = await serve((_request, response) => {
+      seen++
+      response.end('yes')
+    })
+    const load = { url, questions: [good], connections: 2, until: { requests: 7 } }
+    expect((await sendClosed(load)).right).toBe(7)
+    expect(seen).toBe(7)
+  })
+
   test('accepts an expected refusal, and no other response', async () => {
     const url = await serve((_request, response) => {
       response.writeHead(401).end('{"code":"missing_token"}')
