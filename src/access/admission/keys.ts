@@ -128,7 +128,8 @@ function createParty(
   const keys = bans.flatMap((ban) => [ban.key, observedBan(names, ban).key])
   for (const { key } of revokedBefore) keys.push(key)
   if (token !== undefined) keys.push(token)
-  return { keys, cleanAt: undefined }
+  // A copy has no room for more keys, which V8 adds when a list grows.
+  return { keys: keys.slice(), cleanAt: undefined }
 }
 
 async function derivePrincipalKeys(keys: RedisKeys, principal: Principal): Promise<PrincipalKeys> {

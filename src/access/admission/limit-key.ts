@@ -37,17 +37,17 @@ export function limitKeyOf(
   { name, by, engine }: WindowRule,
   { issuer, value, tenant }: WindowOwner,
 ): string | Promise<string> {
-  if (by === 'address') return joined(`${name}:address`, keyPart(value))
-  if (typeof by === 'function') return joined(`${name}:custom`, keyPart(value))
-  if (tenant !== undefined && by === 'subject' && countsByMember({ name, by, engine }))
-    return memberWindow(name, [issuer, tenant, value])
-  const [issuerPart, valuePart] = [keyPart(issuer), keyPart(value)]
-  if (typeof issuerPart === 'string') return joined(`${name}:${by}:${issuerPart}`, valuePart)
-  return issuerPart.then(async (part) => `${name}:${by}:${part}:${await valuePart}`)
+  if (by === 'address') return joined([name, by, keyPart(value)])
+  if (typeof by === 'function') return joined([name, 'custom', keyPart(value)])
+  const isMember = tenant !== undefined && by === 'subject' && countsByMember({ name, by, engine })
+  return joined([name, by, ...(isMember ? [issuer, tenant, value] : [issuer, value]).map(keyPart)])
 }
 
-function joined(kind: string, part: string | Promise<string>): string | Promise<string> {
-  return typeof part === 'string' ? `${kind}:${part}` : part.then((text) => `${kind}:${text}`)
+/** A caller keeps its key. V8 keeps a joined text as one object, and a template as a tree of its parts. */
+function joined(parts: readonly (string | Promise<string>)[]): string | Promise<string> {
+  return parts.every((part) => typeof part === 'string')
+    ? parts.join(':')
+    : Promise.all(parts).then(joined)
 }
 
 /** A window, as a `LimitRequest` names it. */
@@ -72,8 +72,4 @@ export async function windowOfPrincipal(
     return { key: everywhere, everywhere: undefined, owner }
   const key = await limitKeyOf({ ...rule, by }, { issuer, value, tenant })
   return { key, everywhere: key === everywhere ? undefined : everywhere, owner }
-}
-
-async function memberWindow(name: string, parts: readonly string[]): Promise<string> {
-  return [name, 'subject', ...(await Promise.all(parts.map(keyPart)))].join(':')
 }

@@ -160,5 +160,6 @@ export async function deriveRevocationKeys(
   // Another tenant may have a token with the same id, whatever its issuer promises.
   const own = tenant === undefined ? token : token && `${token} ${tenant}`
   const cacheKey = own ?? known.join(' ')
-  return { cacheKey, token, revokedBefore, issuedAtSeconds }
+  // A copy has no room for more keys, which V8 adds when a list grows.
+  return { cacheKey, token, revokedBefore: revokedBefore.slice(), issuedAtSeconds }
 }

@@ -1,5 +1,6 @@
 /** Converts the claims of a verified token to a principal. */
 
+import { createLruMap } from '../../isolate/lru-map.ts'
 import type { ClaimName } from '../../problems/checks.ts'
 import { type Claims, claimsSchema } from '../../validators/claims.ts'
 import { DEFAULT_SCOPE_USE, type IssuerConfig } from '../../validators/issuer.ts'
@@ -68,9 +69,9 @@ export async function principalFrom(
     tenant: claims.tenant,
     plan: claims.plan,
     session: claims.sid,
-    roles: claims.roles,
-    scopes: claims.scope,
-    audiences,
+    roles: shared(claims.roles),
+    scopes: shared(claims.scope),
+    audiences: shared(audiences),
     scopeUse: isDropped ? 'ignore' : scopeUse,
     tokenId: jti,
     tokenIdHash: jti === undefined ? undefined : await tokenIdHash(config.issuer, jti),
@@ -80,6 +81,17 @@ export async function principalFrom(
     headers: rules.headers(payload),
     login: readLogin(payload, nowMs / 1000, config.clockTolerance),
   }
+}
+
+/** The lists that tokens had last, by their text: most tokens of a cache have the same few. */
+const lists = createLruMap<string, readonly string[]>({ max: 100 })
+
+/** Returns an equal list, which other principals have too. It is frozen, so that no request changes the roles of another. */
+function shared(list: readonly string[]): readonly string[] {
+  const text = JSON.stringify(list)
+  const known = lists.get(text) ?? Object.freeze(list)
+  lists.set(text, known)
+  return known
 }
 
 /** RFC 7519 sections 4.1.4 to 4.1.6. */

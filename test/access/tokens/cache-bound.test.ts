@@ -44,7 +44,7 @@ describe('tokenCacheBytes', () => {
     const { verifier } = credentialsOf(BYTES)
     const tokens = await tokensOf(400)
     const first = tokens[0] ?? ''
-    const room = Math.floor(((BYTES / 3) * 2) / (2_304 + 3 * first.length))
+    const room = Math.floor(((BYTES / 3) * 2) / (2_048 + 3 * first.length))
     expect(room).toBeLessThan(300)
     for (const token of tokens) await verifier.verify(token)
     const kept = tokens.filter((token) => verifier.recall(token) !== undefined)
@@ -63,14 +63,14 @@ describe('tokenCacheBytes', () => {
     for (let n = 0; n < 400; n++) references?.remember(`reference-${n}`, principal)
     const kept = Array.from({ length: 400 }, (_, n) => references?.recall(`reference-${n}`))
     const count = kept.filter((found) => found !== undefined).length
-    const bytes = 2_304 + 3 * JSON.stringify(principal).length
+    const bytes = 2_048 + 3 * JSON.stringify(principal).length
     expect(count).toBe(Math.floor(BYTES / 3 / bytes))
     expect(kept.at(-1)).toBe(principal)
   })
 
   test('has room for 10,000 ordinary tokens by default, and a value out of range is a mistake', () => {
     expect(definePolicy(base).tokenCacheBytes).toBe(62_914_560)
-    expect(((62_914_560 / 3) * 2) / (2_304 + 3 * 500)).toBeGreaterThan(10_000)
+    expect(((62_914_560 / 3) * 2) / (2_048 + 3 * 500)).toBeGreaterThan(10_000)
     for (const tokenCacheBytes of [0, 1_048_575, 4_294_967_297, 1.5])
       expect(() => definePolicy({ ...base, tokenCacheBytes })).toThrow(/tokenCacheBytes/)
   })

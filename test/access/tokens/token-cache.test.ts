@@ -100,6 +100,20 @@ describe('the cache of verified tokens', () => {
     expect(await sign(principal)).toBe(first)
   })
 
+  it('keeps equal lists once, which no request can change', async () => {
+    const { verifier } = clocked()
+    const read = async (jti: string) =>
+      verifier.verify(await signer.token({ jti, roles: ['writer'], scope: 'a b' }))
+    const [one, other] = [await read('1'), await read('2')]
+    expect(other).not.toBe(one)
+    for (const name of ['roles', 'scopes', 'audiences'] as const) {
+      expect(other[name]).toBe(one[name])
+      expect(() => (one[name] as string[]).push('admin')).toThrow(TypeError)
+    }
+    const third = await verifier.verify(await signer.token({ jti: '3', roles: ['writer', 'a'] }))
+    expect(third.roles).toEqual(['writer', 'a'])
+  })
+
   it('displaces tokens that were not used for a minute, not those in use', () => {
     const cache = createTokenCache()
     const lasting = { ...verified, expiresAtMs: NOW_MS + 600_000 }
