@@ -24,15 +24,19 @@ const policy = definePolicy({
   routes: [{ method: 'GET', path: '/orders', permission: 'orders:read', limits: ['few'] }],
 })
 
+/** Longer than a busy machine stalls. The cluster must notice an outage later than the fence and the deadline together. */
+const PATIENT = { REDIS_TIMEOUT_MS: '5000', REDIS_FENCE_MS: '5000' }
+const NODE_TIMEOUT = ['--cluster-node-timeout', '12000']
+
 describe.skipIf(!hasRedisServer)('on a cluster', () => {
   let cluster: TestCluster
   let client: RespClient
   let lane: RedisConnection
   beforeAll(async () => {
-    cluster = await startRedisCluster()
-    client = connectResp({ url: cluster.url, timeoutMs: 1_000 })
+    cluster = await startRedisCluster({ args: NODE_TIMEOUT })
+    client = connectResp({ url: cluster.url, timeoutMs: 5_000, fenceMs: 5_000 })
     await client.check()
-    const [, second] = allLanes(client.connect({ timeoutMs: 1_000 }))
+    const [, second] = allLanes(client.connect({ timeoutMs: 5_000 }))
     if (second === undefined) throw new Error('there are no lanes')
     lane = second
   })
@@ -110,7 +114,7 @@ describe.skipIf(!hasRedisServer)('on a cluster', () => {
     '20 subjects admit no more than 100 of a limit of their tenant; units left behind: %s [S93]',
     async (_, over) => {
       await cluster.flush()
-      const { lanes, ...control } = client.connect({ timeoutMs: 1_000 })
+      const { lanes, ...control } = client.connect({ timeoutMs: 5_000 })
       if (lanes === undefined) throw new Error('there are no lanes')
       const found = await admit400(over({ ...control, lanes }))
       const { admitted, ofTenant, ofSubjects, unanswered, lost } = found
@@ -127,7 +131,7 @@ describe.skipIf(!hasRedisServer)('on a cluster', () => {
   )
 
   test('the audit stream is in the control lane, and its readers find the events there', async () => {
-    const redis = client.connect({ timeoutMs: 1_000 })
+    const redis = client.connect({ timeoutMs: 5_000 })
     const reader = createStreamReader(redis, 'reader')
     await createStreamQueue(redis).sendBatch([{ body: '{"id":"1"}', contentType: 'text' }])
     expect(await reader.read(10)).toEqual([expect.objectContaining({ body: '{"id":"1"}' })])
@@ -140,7 +144,7 @@ describe.skipIf(!hasRedisServer)('on a cluster', () => {
         runtime: 'Node',
         redis: 'resp',
         policy,
-        variables: { REDIS_URL: `${cluster.url}/?lanes=64`, REDIS_TIMEOUT_MS: '1000' },
+        variables: { REDIS_URL: `${cluster.url}/?lanes=64`, ...PATIENT },
       })
     })
     afterAll(() => gateway.close())
@@ -166,7 +170,7 @@ describe.skipIf(!hasRedisServer)('on a cluster', () => {
 
     // The last test of the cluster, which is not whole afterwards.
     test('answers the subjects of other lanes without the master of the control lane [R43]', async () => {
-      const redis = client.connect({ timeoutMs: 1_000 })
+      const redis = client.connect({ timeoutMs: 5_000 })
       const { lanes } = redis
       if (lanes === undefined) throw new Error('there are no lanes')
       const ownerOf = async ({ keys }: RedisConnection) =>
