@@ -18,8 +18,9 @@ export function originConnector(): buildConnector.connector {
   const connect = buildConnector({})
   return (options, connected) =>
     connect(options, (...result) => {
-      const [, socket] = result
-      if (socket !== null) delayLoss(socket)
+      // After an error, undici passes no second argument, whatever its types say.
+      const [error, socket] = result
+      if (error === null && socket) delayLoss(socket)
       connected(...result)
     })
 }
