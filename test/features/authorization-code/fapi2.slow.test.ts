@@ -206,6 +206,13 @@ describe.each(['of the server', 'of the client'] as const)('the profile %s', (of
   })
   const bankOf = () => createBank(fapi, described)
 
+  test('a pushed request must name its redirect URI, although its client has no other', async () => {
+    const redirect = { redirect_uri: '' }
+    const { status, body } = await (await bankOf()).push(newVerifier(), redirect)
+    expect([status, body.error]).toEqual([400, 'invalid_request'])
+    expect((await (await createBank()).push(newVerifier(), redirect)).status).toBe(201)
+  })
+
   test('a request that was not pushed is refused before the login', async () => {
     const { id } = await bankOf()
     const request = fapi.requestOf(id, newVerifier())
