@@ -107,7 +107,10 @@ export function problemOfDenial(denial: Denial, usesDpop = false): Problem {
       // Does not reveal which signature matched, because an attacker could use it to avoid a match.
       return problem('input_refused', 'The input is not accepted here.')
     case 'ambiguous_path':
-      return problem('ambiguous_path', 'The path can be read in more than one way.')
+      // RFC 9112 section 3.
+      return denial.check === 'too_long'
+        ? problem('uri_too_long', 'The URI is too long.')
+        : problem('ambiguous_path', 'The path can be read in more than one way.')
     case 'malformed_request':
       return problem(
         'malformed_request',

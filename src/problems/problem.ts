@@ -21,6 +21,7 @@ const PROBLEMS = {
   invalid_input: { status: 422, title: 'Invalid input' },
   input_refused: { status: 403, title: 'Input refused' },
   payload_too_large: { status: 413, title: 'Payload too large' },
+  uri_too_long: { status: 414, title: 'URI too long' },
   unsupported_media_type: { status: 415, title: 'Unsupported media type' },
   not_found: { status: 404, title: 'Not found' },
   method_not_allowed: { status: 405, title: 'Method not allowed' },
@@ -84,15 +85,16 @@ export function problemResponse(
   { code, status, title, detail, challenge, headers, errors, limited }: Problem,
   options: ProblemResponseOptions = {},
 ): Response {
-  const { requestId, challengeParameter = '', baseUrl, isEmpty = false } = options
+  const { requestId, challengeParameter = '', baseUrl, isEmpty } = options
   const body = {
     type: baseUrl === undefined ? `urn:portcullis:problem:${code}` : `${baseUrl}#${code}`,
     title,
     status,
     detail,
     code,
-    ...(requestId !== undefined && { requestId }),
-    ...(errors !== undefined && { errors }),
+    // JSON has no members that are undefined.
+    requestId,
+    errors,
     ...limited,
   }
   return new Response(isEmpty ? null : JSON.stringify(body), {

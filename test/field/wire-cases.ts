@@ -138,6 +138,17 @@ export const wireCases: readonly FieldCase[] = [
     NODE_ONLY,
   ),
   tried(
+    'a path that is too long is refused as an ambiguous one',
+    'RFC 9112',
+    '414 (section 3), before the origin',
+    async ({ raw, reached }) => {
+      const of = (length: number) => raw([`GET /open/${'a'.repeat(length - 6)} HTTP/1.1`, HOST])
+      const { status, body } = await of(8_193)
+      expect([status, JSON.parse(body).code, reached.length]).toEqual([414, 'uri_too_long', 0])
+      expect([(await of(8_192)).status, reached.length]).toEqual([200, 1])
+    },
+  ),
+  tried(
     'a target with a URL, a bar or escapes in its query is changed or cut',
     'oauth2-proxy/oauth2-proxy#786, oauth2-proxy/oauth2-proxy#844, oauth2-proxy/oauth2-proxy#1169',
     'the origin gets the target as the client sent it',
