@@ -107,7 +107,7 @@ export function createAudit({
         client: principal?.client ?? null,
         tenant: principal?.tenant ?? null,
         tokenIdHash: principal?.tokenIdHash ?? null,
-        ...(principal?.key !== undefined && { key: principal.key }),
+        key: principal?.key,
       },
       method: c.req.method,
       route: route?.path ?? null,
@@ -118,14 +118,15 @@ export function createAudit({
       durationsMs: timeline.durations(nowMs),
       address: c.get('portcullis.clientAddress') ?? UNKNOWN_ADDRESS,
       colo: dataCentreOf(c.req.raw),
-      ...(route?.host !== undefined && { host: route.host }),
-      ...(origin !== undefined && { origin }),
-      ...(observed !== undefined && { observed }),
-      ...(rejected !== undefined && { rejected }),
-      ...(call !== undefined && { call }),
-      ...(grants !== undefined && { grants }),
-      ...(fields !== undefined && { fields }),
-      ...(change !== undefined && { change }),
+      // JSON has no members that are undefined.
+      host: route?.host,
+      origin,
+      observed,
+      rejected,
+      call,
+      grants,
+      fields,
+      change,
     }
   }
 
