@@ -138,7 +138,7 @@ export const wireCases: readonly FieldCase[] = [
     NODE_ONLY,
   ),
   tried(
-    'a path that is too long is refused as an ambiguous one',
+    'a path that is too long is refused with a code of its own',
     'RFC 9112',
     '414 (section 3), before the origin',
     async ({ raw, reached }) => {
