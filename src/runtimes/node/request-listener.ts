@@ -11,6 +11,7 @@ import { problemOf } from '../../middleware/problem-handler.ts'
 import { problemResponse } from '../../problems/problem.ts'
 import type { BackgroundWork } from './background-work.ts'
 import { breakOff, endSoon } from './break-off.ts'
+import { closeAfter, isClosing } from './closing-connections.ts'
 import type { Fields } from './fields.ts'
 import { IncomingRequest } from './incoming-request.ts'
 import { OriginResponse } from './origin-response.ts'
@@ -60,8 +61,6 @@ export function createListeners(
   /** Requests and responses in progress, without WebSockets. */
   let open = 0
   let stalls: StallWatch | undefined
-  /** Connections that end, because a request was not readable. Node may have read more of their requests. */
-  const refused = new WeakSet<Duplex>()
 
   /** `write` writes the response. */
   function handle(
@@ -70,7 +69,7 @@ export function createListeners(
     canUpgrade: boolean,
     write: (response: Response) => void,
   ): void {
-    if (refused.has(incoming.socket)) return
+    if (isClosing(incoming.socket)) return
     let request: IncomingRequest
     try {
       request = new IncomingRequest(incoming)
@@ -79,8 +78,7 @@ export function createListeners(
         throw new Denied({ code: 'malformed_request', check: 'upgrade_with_body' })
     } catch (error) {
       // A proxy in front may have read another end of the request, so what follows is not trusted.
-      outgoing.shouldKeepAlive = false
-      refused.add(incoming.socket)
+      closeAfter(outgoing)
       write(refusal(error))
       return
     }

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { problem } from '../../problems/problem.ts'
 import { endSoon } from './break-off.ts'
+import { closeAfter, isClosing } from './closing-connections.ts'
 
 type Status = 400 | 408 | 413 | 417 | 431
 
@@ -37,13 +38,22 @@ export function refuseUnreadable(
 ): void {
   /** Node reports the same fault for all bytes that follow. */
   const refused = new WeakSet<Duplex>()
-  server.on('checkExpectation', (_, response) => {
+  server.on('checkExpectation', (incoming, response) => {
+    const isFirst = closeAfter(response)
+    // Node emits this event instead. The listeners record the response, and handle no request of a closing connection.
+    server.emit('request', incoming, response)
+    if (!isFirst) return
     const [fields, document] = problemOf(417)
-    response.shouldKeepAlive = false
     response.writeHead(417, fields).end(document)
+  })
+  server.on('checkContinue', (incoming, response) => {
+    response.writeContinue()
+    if (response.socket === null) keepAfterContinue(response)
+    server.emit('request', incoming, response)
   })
   server.on('clientError', ({ code }: NodeJS.ErrnoException, socket) => {
     const status = selectStatus(code)
+    if (status !== undefined && isClosing(socket)) return
     if (status === undefined || !socket.writable) {
       socket.destroy()
       return
@@ -51,7 +61,9 @@ export function refuseUnreadable(
     if (refused.has(socket)) return
     refused.add(socket)
     const response = latest(socket)
-    if (response === undefined || response.closed) cut(socket as Socket, status)
+    if (response === undefined || (response.closed && response.req.complete))
+      cut(socket as Socket, status)
+    else if (response.closed) endSoon(socket)
     else if (!response.req.complete) refuseBody(response, socket as Socket, status)
     else
       response.once('close', () => {
@@ -62,9 +74,25 @@ export function refuseUnreadable(
   })
 }
 
+/**
+ * Keeps the head of a response behind its `100 Continue`. While a response waits for its turn, Node puts the
+ * head in front of all that is written, if it is sent with bytes of the body.
+ */
+function keepAfterContinue(response: ServerResponse): void {
+  const writeHead = response.writeHead
+  response.writeHead = function writeHeadAlone(...head: unknown[]) {
+    writeHead.apply(response, head as Parameters<typeof writeHead>)
+    response.flushHeaders()
+    return response
+  }
+}
+
 /** Refuses the request whose body is not readable, in its turn. */
 function refuseBody(response: ServerResponse, socket: Socket, status: Status): void {
-  if (response.socket === null) {
+  if (response.writableEnded) {
+    // Its response does not depend on the rest of its body.
+    response.once('close', () => endSoon(socket))
+  } else if (response.socket === null) {
     response.once('socket', () => refuseBody(response, socket, status))
   } else if (response.headersSent) socket.destroySoon()
   else cut(socket, status)

@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream'
 import { afterEach, expect, test } from 'vitest'
 import { createBackgroundWork } from '../../../src/runtimes/node/background-work.ts'
 import { Fields } from '../../../src/runtimes/node/fields.ts'
+import { listen as listenAsServe } from '../../../src/runtimes/node/listen.ts'
 import { createListeners, type Listeners } from '../../../src/runtimes/node/request-listener.ts'
 import { UpgradedResponse } from '../../../src/runtimes/node/upgraded-response.ts'
 
@@ -64,4 +65,23 @@ test('a WebSocket that the origin accepts after the stop began is closed', async
   await once(client, 'close')
   expect(Buffer.concat(parts).toString('latin1')).toContain('the server is stopping')
   await expect.poll(connections).toBe(0)
+})
+
+test('responses that wait in front of CONNECT do not count as open when their client has left', async () => {
+  const late = Promise.withResolvers<Response>()
+  const listeners = createListeners({ fetch: () => late.promise }, createBackgroundWork())
+  const limits = { maxHeaderSize: 16_384, stallMs: 60_000 }
+  const place = { host: '127.0.0.1', port: 0 }
+  const server = createServer()
+  server.on('request', listeners.request)
+  const { url, end } = await listenAsServe(server, listeners, limits, place)
+  const client = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => {})
+  const head = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
+  client.write(head + head + head + head.replace('GET /', 'CONNECT a:1'))
+  await expect.poll(listeners.open).toBe(3)
+  client.resetAndDestroy()
+  await once(client, 'close')
+  late.resolve(new Response('late'))
+  await expect.poll(listeners.open).toBe(0)
+  await end(0)
 })
