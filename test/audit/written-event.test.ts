@@ -119,7 +119,17 @@ test('a text of another form is left to the schema', () => {
     ['"reason":"ok"', '"reason":"a","reason":"ok"'],
     ['"status":200', '"status":0200'],
     ['"status":200', '"status":2e2'],
+    ['"status":200', '"status":999999999999999'],
     ['T12:00:00', 'T25:00:00'],
+    ['T12:00:00', 'T24:00:00'],
+    ['2026-11-20', '2026-02-30'],
+    ['2026-11-20', '2026-02-29'],
+    ['2026-11-20', '2026-04-31'],
+    ['2026-11-20', '2026-00-10'],
+    ['"durationsMs":{', '"durationsMs":{"a":-0,'],
+    ['"durationsMs":{', '"durationsMs":{"a":1.0,'],
+    ['"durationsMs":{', '"durationsMs":{"a":1,"b":2,"a":1,'],
+    ['"fields":{', '"fields":{"a":"x","b":"x","a":"x",'],
     ['T12:00:00', 'T12:00:60'],
     ['2026-11-20', '2026-13-20'],
     ['"decision":"allow"', '"decision":"other"'],
@@ -130,6 +140,8 @@ test('a text of another form is left to the schema', () => {
     expect(text).toContain(before)
     expect(writtenLine(text.replace(before, () => after))).toBeUndefined()
   }
+  for (const day of ['01-31', '06-30', '02-28', '10-29', '12-31'])
+    expect(writtenLine(text.replace('2026-11-20', `2026-${day}`))).toBeDefined()
   const change = { action: 'ban.create', target: 'x' }
   expect(writtenLine(serializeEvent(anEvent({ change })))).toBeUndefined()
   expect(writtenLine(`${text}\n`)).toBeUndefined()
