@@ -13,11 +13,14 @@ import {
   vi,
 } from 'vitest'
 import { verifyChain } from '../../cli/verify.ts'
+import { createCheckpointSealer } from '../../src/audit/chain.ts'
 import { auditQuerySchema } from '../../src/audit/log.ts'
+import { insertAuditEvents } from '../../src/audit/sql/audit-chain.ts'
 import { createAuditLog } from '../../src/audit/sql/audit-events.ts'
 import { withSchema } from '../../src/audit/sql/schema.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { consumerDatabase } from '../../src/runtimes/node/audit/database.ts'
+import { sha256Now } from '../../src/runtimes/node/audit/digest.ts'
 import { openDatabase } from '../../src/runtimes/node/audit/open-database.ts'
 import { hasPostgres, type PostgresServer, startPostgres } from '../harness/postgres.ts'
 import { type Running, run } from '../harness/process.ts'
@@ -29,6 +32,21 @@ import { startTrail } from './node-harness.ts'
 import { prepare } from './prepared.ts'
 import { storedIds as idsIn } from './stored.ts'
 
+const HOUR_MS = 3_600_000
+const SEVEN = 'SELECT 7 AS value'
+const NAMED =
+  'SELECT name, statement, cardinality(parameter_types) AS parameters FROM pg_prepared_statements'
+/** Events before those of the test and after them, so that an append looks up ids of rows, too. */
+const MANY_ROWS = [
+  `INSERT INTO audit_events (id, time_ms, request_id, trace_id, method, decision, reason, status,
+      limits, durations_ms, address)
+    SELECT md5(i::text), i * 1e9, '', repeat('x', 200), '', '', '', 200, '', '', '' FROM generate_series(1, 20000) i`,
+  `INSERT INTO audit_blocks (first_seq, last_seq, min_ms, max_ms, previous_hash, hash, terms, ids, events)
+    SELECT -i, -i, i, i, '', repeat('x', 200), '', '', '' FROM generate_series(1, 20000) i`,
+  `INSERT INTO audit_counts (hour, first_seq, counts)
+    SELECT 'x' || i, i, repeat('x', 200) FROM generate_series(1, 20000) i`,
+  'ANALYZE audit_events, audit_blocks, audit_counts',
+]
 /** Longer than several retries of the consumer. */
 const PATIENCE = { timeout: 100_000, interval: 100 }
 const eventsOf = (count: number) => Array.from({ length: count }, () => anEvent())
@@ -145,22 +163,71 @@ describe.skipIf(!hasPostgres)('PostgreSQL [R38]', () => {
     return client
   }
 
-  test('plans a repeated statement once, unless a pool of connections forgets its name', async () => {
+  // As with a pool such as PgBouncer, whose next transaction has another connection.
+  test.each([
+    ['has lost them', true, 'DEALLOCATE ALL'],
+    ['has them already', false, `PREPARE "portcullis-${sha256Now(SEVEN)}" AS ${SEVEN}`],
+  ])('does without names of statements if a connection %s', async (_what, begins, disturbance) => {
     const database = await openDatabase(url)
     onTestFinished(() => database.close())
-    const value = async (text: string) => {
-      const [found] = await database.run([{ text, values: [] }])
-      const rows = found?.rows as { value: number }[] | undefined
-      return rows?.[0]?.value
+    // Each call has one of the four connections of the pool.
+    const four = (text: string, isRepeated: boolean) =>
+      Promise.all(
+        Array.from({ length: 4 }, async () => {
+          const [found] = await database.run([{ text, values: [], isRepeated }])
+          return found?.rows[0]
+        }),
+      )
+    const sevens = Array.from({ length: 4 }, () => ({ value: 7 }))
+    const names = () => four('SELECT count(*) AS value FROM pg_prepared_statements', false)
+    if (begins) {
+      expect(await four(SEVEN, true)).toEqual(sevens)
+      expect(await names()).toEqual(Array.from({ length: 4 }, () => ({ value: 1 })))
     }
-    const named = () =>
-      value("SELECT count(*) AS value FROM pg_prepared_statements WHERE name LIKE 'portcullis-%'")
-    for (let time = 0; time < 5; time += 1) expect(await value('SELECT 7 AS value')).toBe(7)
-    expect(await named()).toBe(1)
-    // As in a pool such as PgBouncer, whose next transaction has another connection.
-    await database.run([{ text: 'DEALLOCATE ALL', values: [] }])
-    for (let time = 0; time < 5; time += 1) expect(await value('SELECT 7 AS value')).toBe(7)
-    expect(await named()).toBe(0)
+    await four(disturbance, false)
+    expect(await four(SEVEN, true)).toEqual(sevens)
+    await four('DEALLOCATE ALL', false)
+    expect(await four(SEVEN, true)).toEqual(sevens)
+    expect(await names()).toEqual(Array.from({ length: 4 }, () => ({ value: 0 })))
+  })
+
+  test('stores events with plans that read no whole table, and queries without names', async () => {
+    const database = await openDatabase(url)
+    onTestFinished(() => database.close())
+    const db = consumerDatabase(database)
+    const seal = createCheckpointSealer([])
+    const append = (nowMs: number) => {
+      const keyed = anEvent({ actor: { ...anEvent().actor, key: crypto.randomUUID() } })
+      const store = () => insertAuditEvents(db, [keyed], { seal, nowMs })
+      return withSchema(db, database.migrations, store)
+    }
+    await append(0)
+    for (const text of MANY_ROWS) await database.run([{ text, values: [] }])
+    await append(HOUR_MS)
+    const statements = async () => {
+      const [found] = await database.run([{ text: NAMED, values: [] }])
+      return (found?.rows ?? []) as { name: string; statement: string; parameters: number }[]
+    }
+    const named = await statements()
+    expect(named.length).toBeGreaterThan(12)
+    const wholeTables: string[] = []
+    for (const { name, statement, parameters } of named) {
+      const values = Array.from({ length: parameters }, () => 'NULL').join(', ')
+      const explain = `EXPLAIN EXECUTE "${name}"${values && `(${values})`}`
+      const plan = await database.run([
+        { text: 'SET LOCAL plan_cache_mode = force_generic_plan', values: [] },
+        { text: explain, values: [] },
+      ])
+      if (/Seq Scan on audit_(events|blocks|usage|counts)/.test(JSON.stringify(plan)))
+        wholeTables.push(statement)
+    }
+    expect(wholeTables).toEqual([])
+    const log = createAuditLog(db)
+    const query = auditQuerySchema.parse({ subject: 'nobody', since: '2026-01-01T00:00:00.000Z' })
+    for (let time = 0; time < 6; time += 1) await log.query(query)
+    // A query has several connections of the pool.
+    const kept = await Promise.all([statements(), statements(), statements(), statements()])
+    expect(kept.flat()).toHaveLength(named.length)
   })
 
   test('gets its tables once if eight gateways start at once', async () => {

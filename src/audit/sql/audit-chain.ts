@@ -52,7 +52,8 @@ const rowsSince = (events: readonly GivenEvent[]): Sql => {
     (least, { time }) => Math.min(least, timeMs(time)),
     Number.MAX_SAFE_INTEGER,
   )
-  return sql`SELECT id FROM audit_events WHERE time_ms >= ${since} LIMIT 1`
+  // Without an order, PostgreSQL may plan to read the whole table, as if a third of the rows were later.
+  return sql`SELECT id FROM audit_events WHERE time_ms >= ${since} ORDER BY time_ms DESC LIMIT 1`
 }
 const idsOfRows = (db: ConsumerDatabase, ids: readonly string[]): Sql =>
   sql`SELECT id FROM audit_events WHERE ${db.dialect.isAmong('id', ids)}`
@@ -104,7 +105,7 @@ async function append(
   const { seal, nowMs } = options
   const run = (statements: readonly Sql[]) => {
     made.statements += statements.length
-    return within(db.run(statements))
+    return within(db.run(statements, { isRepeated: true }))
   }
   const [heads, lastRows, lastBlocks, laterRows, forgotten, hours, ...blocks] = await run([
     HEAD,

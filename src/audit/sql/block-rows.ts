@@ -1,5 +1,6 @@
 /** Blocks of the chain as rows of `audit_blocks`. */
 
+import { MAX_SPAN_MS } from '../blocks/block.ts'
 import { eventOfLine } from '../blocks/line.ts'
 import { idsIn, searchColumnsOf, USAGE_NAMES, type UsageCount } from '../blocks/search-columns.ts'
 import type { Block } from '../chain.ts'
@@ -98,7 +99,8 @@ export function idsAround(events: readonly CountedEvent[]): readonly Sql[] {
   const all = { from: ranges[0]?.from ?? 0, to: ranges.at(-1)?.to ?? 0 }
   const asked = ranges.length > MAX_RANGES ? [all] : ranges
   return asked.map(
-    ({ from, to }) => sql`SELECT ids FROM audit_blocks WHERE max_ms >= ${from} AND min_ms <= ${to}`,
+    ({ from, to }) => sql`SELECT ids FROM audit_blocks
+      WHERE max_ms >= ${from} AND max_ms <= ${to + MAX_SPAN_MS} AND min_ms <= ${to}`,
   )
 }
 

@@ -12,6 +12,14 @@ export interface Result {
   readonly changes: number
 }
 
+export interface RunOptions {
+  /**
+   * The program runs statements with these texts all the time, so the database may keep their plans. Such statements
+   * name their columns, and one plan of each is good for all values.
+   */
+  readonly isRepeated?: boolean
+}
+
 /** A database that can be queried. */
 export interface TrailDatabase {
   readonly dialect: Dialect
@@ -21,7 +29,7 @@ export interface TrailDatabase {
    * Runs the statements in one transaction, and returns a result for each. Rejects with a {@link DatabaseError}, or with
    * another error of the database; then no statement has an effect.
    */
-  run(statements: readonly Sql[]): Promise<readonly Result[]>
+  run(statements: readonly Sql[], options?: RunOptions): Promise<readonly Result[]>
 }
 
 /** The database of a consumer, which stores events. */

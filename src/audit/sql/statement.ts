@@ -11,6 +11,8 @@ export interface Rendered {
   readonly text: string
   /** In the order of the parameters. */
   readonly values: readonly unknown[]
+  /** As in the options of `run`. */
+  readonly isRepeated?: boolean
 }
 
 /** Returns a statement. Embedded values become parameters, and other parts are inserted. */

@@ -29,7 +29,8 @@ export const trailDatabase = ({
 }: Pick<OpenDatabase, 'dialect' | 'run'>): TrailDatabase => ({
   dialect,
   compression: deflateNow,
-  run: (statements) => run(statements.map((statement) => render(statement, dialect))),
+  run: (statements, { isRepeated = false } = {}) =>
+    run(statements.map((statement) => ({ ...render(statement, dialect), isRepeated }))),
 })
 
 /** Creates the database of a consumer. Its calls reject with the errors of the open database. */

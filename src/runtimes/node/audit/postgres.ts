@@ -3,7 +3,6 @@ import type { PoolClient, QueryResult } from 'pg'
 import { DatabaseError, type Fault, type Result } from '../../../audit/sql/database.ts'
 import { POSTGRES } from '../../../audit/sql/postgres/dialect.ts'
 import { type Rendered, render } from '../../../audit/sql/statement.ts'
-import { createLruMap } from '../../../isolate/lru-map.ts'
 import type { OpenDatabase } from './database.ts'
 import { sha256Now } from './digest.ts'
 
@@ -31,10 +30,6 @@ const FAULTS: Readonly<Record<string, Fault>> = {
 const SCHEMA_LOCK = 'SELECT pg_advisory_xact_lock(8101820098873224300)'
 /** SQLSTATEs of a pool of connections that does not keep named statements. */
 const UNNAMED = new Set(['26000', '42P05'])
-/** A statement that repeats gets a name, so that the server plans it once. The consumer has about twenty. */
-const REPEATED = 3
-const MAX_NAMED = 50
-const MAX_COUNTED = 200
 /** Types int8 and numeric, which `pg` returns as text. */
 const NUMBERS = new Set([20, 1700])
 
@@ -65,20 +60,23 @@ export async function openPostgres(
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
 
-  const names = createNames()
+  /** Becomes true when a pool of connections has not kept a name. */
+  let isUnnamed = false
 
   async function inTransaction(
     begin: string,
     statements: readonly Rendered[],
+    haveNames: boolean,
   ): Promise<readonly Result[]> {
     const client = await pool.connect()
     try {
       await client.query(begin)
       const results: Result[] = []
-      for (const { text, values } of statements)
-        results.push(
-          resultOf(await client.query({ text, values: [...values], name: names.of(text) })),
-        )
+      for (const { text, values, isRepeated } of statements) {
+        const name = haveNames && isRepeated ? nameOf(text) : undefined
+        const query = { text, values: [...values], name }
+        results.push(resultOf(await client.query(query)))
+      }
       await client.query('COMMIT')
       client.release()
       return results
@@ -92,12 +90,13 @@ export async function openPostgres(
 
   async function repeated(begin: string, statements: readonly Rendered[]) {
     for (let attempt = 1; ; attempt += 1) {
+      const haveNames = !isUnnamed && statements.some(({ isRepeated }) => isRepeated)
       try {
-        return await inTransaction(begin, statements)
+        return await inTransaction(begin, statements, haveNames)
       } catch (error) {
         const state = stateOf(error)
-        if (UNNAMED.has(state) && names.end()) continue
-        if (!RACES.has(state) || attempt === MAX_ATTEMPTS) throw errorOf(error, state)
+        if (haveNames && UNNAMED.has(state)) isUnnamed = true
+        else if (!RACES.has(state) || attempt >= MAX_ATTEMPTS) throw errorOf(error, state)
       }
     }
   }
@@ -123,31 +122,16 @@ export async function openPostgres(
   }
 }
 
-/** Names of statements. Their texts are constants of the program, and a name has the digest of its text. */
-function createNames() {
-  const counts = createLruMap<string, number>({ max: MAX_COUNTED })
-  const named = new Map<string, string>()
-  let isEnded = false
+/** Names of statements by their texts, which are constants of the program. */
+const names = new Map<string, string>()
 
-  return {
-    /** Returns undefined for a statement without a name. */
-    of(text: string): string | undefined {
-      // The server refuses a named one after its columns have changed.
-      if (isEnded || text.includes('SELECT *')) return undefined
-      const known = named.get(text)
-      if (known !== undefined || named.size >= MAX_NAMED) return known
-      const count = (counts.get(text) ?? 0) + 1
-      counts.set(text, count)
-      if (count >= REPEATED) named.set(text, `portcullis-${sha256Now(text)}`)
-      return undefined
-    },
-    /** Names no statement any more. Returns false if that was so already. */
-    end(): boolean {
-      const isFirst = !isEnded
-      isEnded = true
-      return isFirst
-    },
-  }
+/** Returns the name with which the server keeps a statement. */
+function nameOf(text: string): string {
+  const known = names.get(text)
+  if (known !== undefined) return known
+  const name = `portcullis-${sha256Now(text)}`
+  names.set(text, name)
+  return name
 }
 
 async function loadDriver(): Promise<typeof import('pg')> {
