@@ -4,7 +4,7 @@ import { buildConnector } from 'undici'
 
 /** What the system reports for a write when the other side has closed the connection. */
 const CLOSED: ReadonlySet<string | undefined> = new Set(['ECONNRESET', 'EPIPE'])
-/** What has arrived is read at once. The end of the connection is the next event. */
+/** How long a failed write waits. What a slow client has not let the gateway read by then is lost, as is the end of its response. */
 const REST_MS = 500
 
 type Done = (error?: Error | null) => void
@@ -12,7 +12,8 @@ type Done = (error?: Error | null) => void
 /**
  * Creates the function that connects to an origin. An origin may answer before it has read the request, with
  * 401 or 413, and close (RFC 9112 section 9.5). Then the next write fails, and Node destroys the socket, with the
- * response unread in it. Here such a write waits until the socket has been read to its end.
+ * response unread in it. Here such a write waits until the socket has been read to its end, for half a second at
+ * most: neither the chunk nor the socket stays longer.
  */
 export function originConnector(): buildConnector.connector {
   const connect = buildConnector({})
@@ -40,7 +41,7 @@ function delayLoss(socket: Socket): void {
     socket._writev = (chunks, done) => writev.call(socket, chunks, untilEnd(done))
 }
 
-/** Reports the error of a write when nothing more can be read. */
+/** Reports the error of a write when nothing more can be read, or after {@link REST_MS}. */
 function failAtEnd(socket: Socket, error: Error | null | undefined, done: Done): void {
   const timer = setTimeout(fail, REST_MS)
   socket.once('end', fail).once('close', fail)
