@@ -83,15 +83,24 @@ export async function principalFrom(
   }
 }
 
-/** The lists that tokens had last, by their text: most tokens of a cache have the same few. */
-const lists = createLruMap<string, readonly string[]>({ max: 100 })
+/** A longer list is seldom equal to another one. */
+const MAX_SHARED_CHARS = 1_000
 
-/** Returns an equal list, which other principals have too. It is frozen, so that no request changes the roles of another. */
+/** The lists that tokens had last, by their text: most tokens of a cache have the same few. */
+const lists = createLruMap<string, readonly string[]>({
+  max: 100,
+  maxSize: 30 * MAX_SHARED_CHARS,
+  sizeCalculation: (_list, text) => text.length,
+})
+
+/** Returns an equal list, which other principals may have too. It is frozen, so that no request changes the roles of another. */
 function shared(list: readonly string[]): readonly string[] {
+  Object.freeze(list)
   const text = JSON.stringify(list)
-  const known = lists.get(text) ?? Object.freeze(list)
-  lists.set(text, known)
-  return known
+  if (text.length > MAX_SHARED_CHARS) return list
+  const known = lists.get(text)
+  if (known === undefined) lists.set(text, list)
+  return known ?? list
 }
 
 /** RFC 7519 sections 4.1.4 to 4.1.6. */

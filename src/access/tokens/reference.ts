@@ -87,7 +87,7 @@ export function checkRecord(
   return audiences.includes(audience) ? undefined : 'aud'
 }
 
-/** Returns the principal of a record. Does NOT check the record. */
+/** Returns the principal of a record, with frozen lists as that of a JWT. Does NOT check the record. */
 export async function principalOfRecord(record: ReferenceRecord): Promise<Principal> {
   const { tokenIssuer, tokenId } = record
   return {
@@ -98,9 +98,9 @@ export async function principalOfRecord(record: ReferenceRecord): Promise<Princi
     client: record.client,
     tenant: record.tenant,
     session: record.session,
-    roles: record.roles,
-    scopes: record.scopes,
-    audiences: record.audiences,
+    roles: Object.freeze(record.roles),
+    scopes: Object.freeze(record.scopes),
+    audiences: Object.freeze(record.audiences),
     tokenId,
     tokenIdHash: await tokenIdHash(tokenIssuer, tokenId),
     confirmation: record.confirmation,

@@ -37,6 +37,12 @@ describe('the principal of a record', () => {
     } satisfies Principal)
   })
 
+  it('has lists that no request can change', async () => {
+    const principal = await principalOfRecord(record())
+    for (const name of ['roles', 'scopes', 'audiences'] as const)
+      expect(() => (principal[name] as string[]).push('admin')).toThrow(TypeError)
+  })
+
   it('expires with the record, with five seconds of tolerance [S14]', () => {
     const failed = (expiresAtSeconds: number | null) =>
       checkRecord(record({ expiresAtSeconds }), use)

@@ -112,6 +112,13 @@ describe('the cache of verified tokens', () => {
     }
     const third = await verifier.verify(await signer.token({ jti: '3', roles: ['writer', 'a'] }))
     expect(third.roles).toEqual(['writer', 'a'])
+    const long = { roles: Array.from({ length: 200 }, (_, at) => `role-${at}`) }
+    const [large, same] = await Promise.all(
+      ['4', '5'].map(async (jti) => verifier.verify(await signer.token({ jti, ...long }))),
+    )
+    expect(same?.roles).toEqual(large?.roles)
+    expect(same?.roles).not.toBe(large?.roles)
+    expect(Object.isFrozen(large?.roles)).toBe(true)
   })
 
   it('displaces tokens that were not used for a minute, not those in use', () => {
