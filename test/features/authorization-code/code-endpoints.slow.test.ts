@@ -657,6 +657,18 @@ describe('CORS', () => {
     expect((await preflight(path)).headers.get('access-control-allow-origin')).toBeNull()
   })
 
+  test.each([
+    'oauth-authorization-server',
+    'oauth-protected-resource',
+    'oauth-protected-resource/mcp',
+    'jwks.json',
+  ])('OPTIONS of /.well-known/%s that is no preflight request is not for pages', async (name) => {
+    const { headers } = await gateway.send(`/.well-known/${name}`, { method: 'OPTIONS' })
+    expect(headers.get('access-control-allow-origin')).toBeNull()
+    const head = await gateway.send(`/.well-known/${name}`, { method: 'HEAD' })
+    expect([head.status, head.headers.get('access-control-allow-origin')]).toEqual([200, '*'])
+  })
+
   test('a public client may send its id without a secret in Basic credentials', async () => {
     const native = await gateway.createClient()
     const verifier = newVerifier()

@@ -1,5 +1,5 @@
 /** The metadata of the gateway and of its paths as protected resources (RFC 9728). */
-import type { Hono, MiddlewareHandler } from 'hono'
+import type { Hono, MiddlewareHandler, Next } from 'hono'
 import { pathOf } from '../../../access/tokens/narrowed.ts'
 import { documentResponse } from '../../../http/entity-tag.ts'
 import { shadows } from '../../../http/path-pattern.ts'
@@ -51,15 +51,14 @@ export function resourceRoutes(options: ResourceOptions): Hono {
     return resourceMetadata(options, resource, { scopes, requiresProofs })
   }
 
-  const app = createApp()
   const paths = [DOCUMENT, `${DOCUMENT}/*`]
-  const shareWithPages = forPages?.('GET')
-  if (shareWithPages !== undefined)
-    app.on(['GET', 'OPTIONS'], paths, (c, next) =>
-      describe(c.req.url) === undefined ? next() : shareWithPages(c, next),
-    )
-  return app.on('GET', paths, async function describeResource(c, next) {
+  const share: MiddlewareHandler = forPages?.('GET') ?? ((_c, next: Next) => next())
+  return createApp().on(['GET', 'OPTIONS'], paths, async function describeResource(c, next) {
     const document = describe(c.req.url)
-    return document === undefined ? next() : documentResponse(c, JSON.stringify(document))
+    if (document === undefined) return next()
+    const respond = async () => {
+      c.res = await documentResponse(c, JSON.stringify(document))
+    }
+    return share(c, c.req.method === 'OPTIONS' ? next : respond)
   })
 }

@@ -34,9 +34,9 @@ export interface OAuthOptions {
   readonly proofs: DpopVerifier
   /** Whether responses to requests with a DPoP proof carry a fresh nonce (RFC 9449 section 8.2). */
   readonly sendNonces: boolean
-  /** Of another feature. */
+  /** Endpoints of another feature. */
   readonly more?: readonly OAuthEndpoint[]
-  /** Of errors of another feature. */
+  /** Descriptions of errors that another feature adds. */
   readonly descriptions?: Descriptions | undefined
   /** Lets pages of every origin call all endpoints but the introspection. Default: none may. */
   readonly forPages?: ForPages | undefined
@@ -147,7 +147,7 @@ export interface MetadataOptions {
   readonly publicUrl: string
   /** Members of another feature, which replace others. */
   readonly more?: object | undefined
-  /** Answers preflight requests for it. Default: none are answered. */
+  /** Lets pages of every origin read it and the keys. Default: none may. */
   readonly forPages?: ForPages | undefined
 }
 
@@ -156,7 +156,7 @@ export function metadataRoutes({ publicUrl, more, forPages }: MetadataOptions): 
   const path = '/oauth-authorization-server'
   const metadata = { ...authorizationServerMetadata(publicUrl), ...more }
   const app = createApp()
-  // Of the keys as well: a page can verify a token with them.
+  // The keys as well: a page can verify a token with them.
   if (forPages !== undefined) app.on(['GET', 'OPTIONS'], [path, '/jwks.json'], forPages('GET'))
   return app.get(
     path,
