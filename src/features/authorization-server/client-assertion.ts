@@ -33,7 +33,7 @@ export interface AssertionUse {
 }
 
 export interface ClientAssertionOptions {
-  /** Accepted values of `aud`: first the issuer identifier, then URLs of its endpoints. */
+  /** Values of `aud` that every endpoint accepts: first the issuer identifier, then others. */
   readonly audiences: readonly string[]
   /** Its rules for assertions apply to every client. Undefined: to clients with a profile. */
   readonly profile?: SecurityProfile | undefined
@@ -57,7 +57,7 @@ const TYPES = new Set([undefined, 'jwt', 'client-authentication+jwt'])
 /**
  * Creates the verifier. It returns the failed check, which the client must not learn, or the use of a valid assertion. An assertion
  * is valid if a key of the client signed it with an asymmetric
- * algorithm, `iss` and `sub` are the client id, each `aud` is one of `audiences`, and it has a
+ * algorithm, `iss` and `sub` are the client id, each `aud` is one of `audiences` or the called endpoint, and it has a
  * `jti`. The time from `iat` to `exp` is at most one hour; without `iat`, `exp` is at most 5
  * minutes ahead. Does NOT check for replay: the caller must record `id` for `ttlSeconds`.
  *
@@ -77,6 +77,7 @@ export function createClientAssertionVerifier({ audiences, profile, now }: Clien
   return async function verifyAssertion(
     client: Client | undefined,
     assertion: string,
+    endpoint: string,
   ): Promise<AssertionUse | ClientAssertionCheck> {
     let failed: ClientAssertionCheck = 'signature'
     try {
@@ -95,7 +96,7 @@ export function createClientAssertionVerifier({ audiences, profile, now }: Clien
       if (client === undefined || jwk === undefined) return 'key'
       if (!claims.success) return 'claims'
       return (
-        checkClaims(client, claims.data) ??
+        checkClaims(client, claims.data, endpoint) ??
         checkProfile(client, alg, payload.aud) ??
         (await createUse(claims.data))
       )
@@ -108,12 +109,13 @@ export function createClientAssertionVerifier({ audiences, profile, now }: Clien
   function checkClaims(
     client: Client,
     { iss, sub, aud, exp, iat, nbf }: AssertionClaims,
+    endpoint: string,
   ): ClientAssertionCheck | undefined {
     const nowSeconds = now() / 1000
     const latest = nowSeconds + ASSERTION_AHEAD_SECONDS
     if (iss !== client.id || sub !== client.id) return 'issuer'
     // With the name of another server, each server could use the assertion at the other one.
-    if (!aud.every((name) => audiences.includes(name))) return 'audience'
+    if (!aud.every((name) => name === endpoint || audiences.includes(name))) return 'audience'
     if (exp <= nowSeconds - ASSERTION_TOLERANCE_SECONDS) return 'expired'
     if ((iat ?? 0) > latest || (nbf ?? 0) > latest) return 'future'
     const latestEnd =

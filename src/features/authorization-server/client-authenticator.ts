@@ -8,19 +8,20 @@ import { secondsUntil } from '../../problems/retry-after.ts'
 import { type Client, followsFapi } from './client.ts'
 import { type AssertionUse, createClientAssertionVerifier } from './client-assertion.ts'
 import {
-  type Failures,
   KNOWN_ADDRESS_SECONDS,
-  type LoginState,
+  NO_FAILURES,
   type RevokedBeforeTimes,
   waitSeconds,
 } from './client-logins.ts'
 import { isClientSecret } from './client-secret.ts'
 import { decodeFormText, type OAuthForm } from './form.ts'
-import { INTROSPECTION_PATH, PUSHED_REQUEST_PATH, REVOCATION_PATH, TOKEN_PATH } from './metadata.ts'
+import { TOKEN_PATH } from './metadata.ts'
 import type { AuthorizationServerOptions } from './options.ts'
 
 /** The parts of a request that identify the client. */
 export interface ClientRequest {
+  /** As it arrived. */
+  readonly url: string
   readonly authorization: string | undefined
   readonly form: OAuthForm
   /** The normalized address of the caller. */
@@ -40,7 +41,6 @@ const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 const BASIC = /^basic +([A-Za-z\d+/]+={0,2})$/i
 /** Longer credentials cannot be valid. The bound saves the work of hashing or parsing them. */
 const MAX_CREDENTIAL_CHARS = 8_192
-const NO_FAILURES: Failures = { count: 0, resetSeconds: 0 }
 
 /**
  * Creates the authenticator. Throws `Denied`: `invalid_request`, `invalid_client`, `banned`, or
@@ -61,11 +61,11 @@ export function createClientAuthenticator({
   now,
 }: Pick<AuthorizationServerOptions, 'issuer' | 'logins' | 'publicClients' | 'profile' | 'now'>) {
   // RFC 7523 section 3, RFC 9126 section 2. Libraries write the endpoint that they call, or issuer and token endpoint.
-  const endpoints = [TOKEN_PATH, PUSHED_REQUEST_PATH, REVOCATION_PATH, INTROSPECTION_PATH]
-  const audiences = ['', ...endpoints].map((path) => issuer + path)
+  const audiences = [issuer, issuer + TOKEN_PATH]
   const verifyAssertion = createClientAssertionVerifier({ audiences, profile, now })
 
   return async function authenticate({
+    url,
     authorization,
     form,
     address,
@@ -79,13 +79,11 @@ export function createClientAuthenticator({
     // Without a secret there is nothing to guess. The limit by client would let anyone lock out a public
     // client, which no address can prove to be.
     const hasSecret = credential.method !== 'none'
-    const byClientOf = ({ byClient }: Pick<LoginState, 'byClient'>) =>
-      hasSecret ? byClient : NO_FAILURES
-    refuseTooMany(waitSeconds({ ...state, byClient: byClientOf(state) }))
+    refuseTooMany(waitSeconds(hasSecret ? state : { ...state, byClient: NO_FAILURES }))
 
     const { knownForSeconds, revokedBefore } = state
     const client = state.client ?? (await unregistered(credential))
-    const proof = await check(client, credential)
+    const proof = await check(client, credential, issuer + new URL(url).pathname)
     let failed = proof.failed
     if (client !== undefined && failed === undefined) {
       // An address that knows the id of a public client has proved nothing.
@@ -95,9 +93,7 @@ export function createClientAuthenticator({
         return { client, revokedBefore }
       failed = 'private_key_jwt_replay'
     }
-    const failures = await logins.failed(login)
-    const { byAddress } = failures
-    const byClient = byClientOf(failures)
+    const { byAddress, byClient } = await logins.failed(login, { countsClient: hasSecret })
     const before = { ...byAddress, count: byAddress.count - 1 }
     const beforeClient = { ...byClient, count: byClient.count - 1 }
     refuseTooMany(waitSeconds({ byAddress: before, byClient: beforeClient, knownForSeconds }))
@@ -109,13 +105,17 @@ export function createClientAuthenticator({
     return method === 'none' ? publicClients?.find(clientId) : undefined
   }
 
-  async function check(client: Client | undefined, credential: ClientCredential): Promise<Checked> {
+  async function check(
+    client: Client | undefined,
+    credential: ClientCredential,
+    endpoint: string,
+  ): Promise<Checked> {
     if (credential.method === 'none')
       return client?.public && !client.disabled && !followsFapi(client, profile)
         ? {}
         : { failed: 'client_not_public' }
     if (credential.method === 'private_key_jwt') {
-      const use = await verifyAssertion(client, credential.assertion)
+      const use = await verifyAssertion(client, credential.assertion, endpoint)
       return typeof use === 'string' ? { failed: `private_key_jwt_${use}` } : { use }
     }
     const isSecret = await isClientSecret(client, credential.secret, now())

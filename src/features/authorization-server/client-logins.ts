@@ -32,6 +32,8 @@ export interface Failures {
   readonly resetSeconds: number
 }
 
+export const NO_FAILURES: Failures = { count: 0, resetSeconds: 0 }
+
 /** Values of revocation cutoffs by their keys: whole seconds since the epoch. Null: no cutoff. */
 export type RevokedBeforeTimes = ReadonlyMap<string, string | null>
 
@@ -52,7 +54,11 @@ export interface LoginState {
 export interface ClientLogins {
   /** Returns the client and everything that decides whether an attempt is allowed, in one call. */
   begin(login: Login): Promise<LoginState>
-  failed(login: Login): Promise<Pick<LoginState, 'byAddress' | 'byClient'>>
+  /** Counts a failure of the address and, with `countsClient`, of the client. */
+  failed(
+    login: Login,
+    count: { readonly countsClient: boolean },
+  ): Promise<Pick<LoginState, 'byAddress' | 'byClient'>>
   /** Stores the address and the assertion. Returns false if the assertion was used before. */
   succeeded(
     login: Login,

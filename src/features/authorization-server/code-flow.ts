@@ -14,7 +14,7 @@ export interface CodeFlow {
   readonly grants: (options: AuthorizationServerOptions) => GrantHandlers
   /** Members of the metadata. */
   readonly metadata: object
-  /** Of its errors. */
+  /** Descriptions of the errors of the flow. */
   readonly descriptions: Descriptions
   readonly endpoints: (
     options: AuthorizationServerOptions,

@@ -10,8 +10,6 @@ import type { AuthenticatedClient, ClientRequest } from './client-authenticator.
 /** A request to the authorization server, parsed from HTTP. */
 export interface OAuthRequest extends ClientRequest {
   readonly method: string
-  /** As it arrived. */
-  readonly url: string
   /** The values of all `DPoP` headers, joined by `, `. */
   readonly dpop: string | undefined
   /** Sets the principal of the request for the audit trail, each time more is known about it. */

@@ -206,6 +206,11 @@ describe('client authentication with private_key_jwt', () => {
       })
       expect([path, reply.status]).toEqual([path, 200])
     }
+    for (const path of ['/oauth/revoke', '/oauth/introspect', '/oauth/par', '/oauth/token/'])
+      expect([path, (await assert(await sign({ aud: PUBLIC_URL + path }))).status]).toEqual([
+        path,
+        401,
+      ])
   })
 
   test.each(['Ed25519', 'EdDSA'] as const)(

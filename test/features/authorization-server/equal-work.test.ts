@@ -117,7 +117,7 @@ describe('assertions of clients [S26]', () => {
       const check =
         (client: Client | undefined, assertion = forged) =>
         () =>
-          verify(client, assertion)
+          verify(client, assertion, 'b')
       // The first assertion of an algorithm creates its decoy.
       await check(undefined)()
       const expected = await traceOf(check(known))

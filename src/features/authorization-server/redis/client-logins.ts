@@ -14,6 +14,7 @@ import {
   type Failures,
   KNOWN_ADDRESS_SECONDS,
   type Login,
+  NO_FAILURES,
 } from '../client-logins.ts'
 import type { ConfiguredClient } from '../schemas/client.ts'
 import { createConfiguredClients, parseClient } from './client-record.ts'
@@ -80,13 +81,14 @@ export function createClientLogins({
       }
     },
 
-    async failed(login) {
-      const counters = await failureKeys(keys, login)
+    async failed(login, { countsClient }) {
+      const [address, client] = await failureKeys(keys, login)
+      const counters = countsClient ? [address, client] : [address]
       const reply = await runText(redis, COUNT_FAILURES_SCRIPT, counters, [FAILURE_WINDOW_SECONDS])
       const counts = readList(reply, 2 * counters.length)
       return {
         byAddress: failures(counts[0], counts[1]),
-        byClient: failures(counts[2], counts[3]),
+        byClient: countsClient ? failures(counts[2], counts[3]) : NO_FAILURES,
       }
     },
 
