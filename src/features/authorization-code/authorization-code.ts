@@ -23,7 +23,6 @@ const CODE = /^[\w-]{42}[AEIMQUYcgkosw048]$/
 export const codeSchema = z.strictObject({
   /** The session that the code starts. Its client alone may redeem the code. */
   session: sessionSchema,
-  /** As the authorization request names it. Empty: it names none. */
   redirectUri: z.string(),
   /** `code_challenge` for `S256` (RFC 7636 section 4.2). */
   challenge: z.string(),
@@ -48,6 +47,8 @@ export const browserCutoffsSchema = z.strictObject({
 export interface AuthorizationCode extends Readonly<z.output<typeof codeSchema>> {
   /** Stored beside the record, which an earlier version must be able to read. Absent: that version stored it. */
   readonly browserCutoffs?: Readonly<z.output<typeof browserCutoffsSchema>> | undefined
+  /** Whether the authorization request does not name `redirectUri`. Stored beside the record, too. */
+  readonly isImplied?: boolean | undefined
 }
 
 export interface CodeText {

@@ -69,7 +69,7 @@ export interface RequestUser {
 /** The parameters of a request, after its `request_uri` has been resolved. */
 export interface ReadRequest {
   readonly form: OAuthForm
-  /** What is wrong with the query, if `form` has only what identifies the client. */
+  /** As of `Query`. */
   readonly mistake: Denied | undefined
   readonly clientId: string
   /** The hash of the handle of the opened request, if the client has pushed it. */
@@ -328,8 +328,8 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
       const code = await newCode(randomBytes, grant.subject, codes)
       await codes.put(code.hash, {
         session: { id, grant, startedAtSeconds, expiresAtSeconds },
-        // A text that no request has: the token request must not name one either.
-        redirectUri: authorization.isImplied ? '' : authorization.redirectUri,
+        redirectUri: authorization.redirectUri,
+        isImplied: authorization.isImplied,
         challenge: authorization.challenge,
         refresh: authorization.refresh,
         dpopBound: authorization.dpopBound,

@@ -3,11 +3,15 @@ import { Denied } from '../../errors.ts'
 import { decodeFormText, type OAuthForm, parseForm } from '../authorization-server/form.ts'
 
 /** What decides where an error goes, and what the client recognizes it by. */
-const IDENTIFYING: readonly (string | undefined)[] = ['client_id', 'redirect_uri', 'state']
+const IDENTIFYING: Names = ['client_id', 'redirect_uri', 'state']
+/** Also what decides about the language of a page. */
+const SHOWN: Names = [...IDENTIFYING, 'ui_locales']
+
+type Names = readonly (string | undefined)[]
 
 export interface Query {
   readonly form: OAuthForm
-  /** Why `form` has only the parameters that identify the client. */
+  /** Why `form` has only the parameters that identify the client, and `ui_locales` if that is well-formed. */
   readonly mistake: Denied | undefined
 }
 
@@ -24,8 +28,16 @@ export function parseQuery(query: string): Query {
     if (!(error instanceof Denied)) throw error
     const pairs = query.split('&').map((pair) => ({ pair, name: nameOf(pair) }))
     if (pairs.some(({ name }) => name === 'request_uri')) throw error
-    const identifying = pairs.filter(({ name }) => IDENTIFYING.includes(name))
-    return { form: parseForm(identifying.map(({ pair }) => pair).join('&')), mistake: error }
+    const parse = (names: Names) => {
+      const chosen = pairs.filter(({ name }) => names.includes(name))
+      return parseForm(chosen.map(({ pair }) => pair).join('&'))
+    }
+    const identifying = parse(IDENTIFYING)
+    try {
+      return { form: parse(SHOWN), mistake: error }
+    } catch {
+      return { form: identifying, mistake: error }
+    }
   }
 }
 

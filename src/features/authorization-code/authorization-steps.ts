@@ -56,6 +56,8 @@ export function createAuthorizationSteps(endpoint: AuthorizationEndpoint, now: (
   async function findClient(read: ReadRequest, browser: Browser): Promise<FoundClient | Redirect> {
     let search = await endpoint.search(read.clientId)
     if ('missing' in search && search.missing === 'unread') {
+      // Whatever the client is: no login and no call for a query that will be refused.
+      if (read.mistake !== undefined) throw read.mistake
       // Only for a signed-in user does the gateway call the host that a client names.
       if (promptsIn(read).includes('none'))
         throw oauthRefused('login_required', 'client_document_unread')

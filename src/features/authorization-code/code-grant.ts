@@ -108,10 +108,12 @@ const loginOf = (
 
 /** Throws `Denied` unless the request has the redirect URI, the verifier and the key of the code. */
 async function refuseUnlessBound(
-  { session, redirectUri, challenge, dpopBound }: AuthorizationCode,
+  { session, redirectUri, isImplied, challenge, dpopBound }: AuthorizationCode,
   { form, proof }: TokenRequest,
 ): Promise<void> {
-  if ((form.one('redirect_uri') ?? '') !== redirectUri) throw refused('redirect_uri')
+  // Required only if the authorization request names it (RFC 6749 section 4.1.3). Many libraries send it always.
+  const named = form.one('redirect_uri') ?? (isImplied ? redirectUri : undefined)
+  if (named !== redirectUri) throw refused('redirect_uri')
   const verifier = form.one('code_verifier') ?? ''
   if (!VERIFIER.test(verifier) || (await sha256(verifier)) !== challenge) throw refused('verifier')
   if (dpopBound && proof === undefined) throw oauthRefused('invalid_dpop_proof', 'dpop_missing')

@@ -413,6 +413,19 @@ describe('documents [S77]', () => {
     },
   )
 
+  test('a malformed query causes no call and no login', async () => {
+    const id = newId()
+    json(described(id))
+    const query = new URLSearchParams(requestOf(id) as Record<string, string>)
+    for (const cookie of [gateway.signIn(), ''])
+      for (const more of ['x=1&x=2&prompt=none', 'prompt=none&prompt=none', 'x=%zz&prompt=none']) {
+        const path = `/oauth/authorize?${query}&${more}`
+        const reply = await gateway.send(path, { headers: { cookie } })
+        expect(reply).toMatchObject({ status: 400, location: null })
+      }
+    expect(calls).toHaveLength(0)
+  })
+
   test('a slow document gives no client, no token, and no way to the origin', async () => {
     const open: ServerResponse[] = []
     // The first never begins, the second never ends.

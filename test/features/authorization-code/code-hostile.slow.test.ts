@@ -174,7 +174,7 @@ describe('redirect confusion [S77]', () => {
     expect(reply.headers.get('content-type')).toContain('text/html')
   })
 
-  test('a client with one redirect URI need not name it, and then names none for the code', async () => {
+  test('a client with one redirect URI need not name it, for the code either', async () => {
     const verifier = newVerifier()
     const request = gateway.requestOf(id, verifier, { redirect_uri: undefined })
     const redeemed = async (redirectUri: string | undefined) => {
@@ -184,9 +184,23 @@ describe('redirect confusion [S77]', () => {
       return gateway.redeem(id, code, verifier, { redirect_uri: redirectUri })
     }
     expect((await redeemed(undefined)).status).toBe(200)
-    expect((await redeemed(REDIRECT_URI)).body.error).toBe('invalid_grant')
+    expect((await redeemed(REDIRECT_URI)).status).toBe(200)
+    expect((await redeemed(`${REDIRECT_URI}/other`)).body.error).toBe('invalid_grant')
     const repeated = await gateway.authorize(request, gateway.signIn({ subject: 'implied' }))
     expect(repeated.location?.startsWith(`${REDIRECT_URI}?`)).toBe(true)
+    // A gateway of an earlier version reads the record, and compares the redirect URI.
+    const code = repeated.answer.get('code') ?? ''
+    const hash = createHash('sha256').update(code).digest('base64url')
+    const record = await gateway.redis.direct.hget(`pc:code:${hash}`, 'record')
+    expect(JSON.parse(record ?? '')).toMatchObject({ redirectUri: REDIRECT_URI })
+    expect(record).not.toContain('isImplied')
+  })
+
+  test('a redirect URI that the authorization request names must be named for the code', async () => {
+    const { code, verifier } = await allowed()
+    const unnamed = { redirect_uri: undefined }
+    expect((await gateway.redeem(id, code, verifier, unnamed)).body.error).toBe('invalid_grant')
+    expect((await gateway.redeem(id, code, verifier)).status).toBe(200)
   })
 
   test.each([undefined, ''])('redirect_uri %j of a client with two gets a page', async (none) => {
@@ -194,6 +208,7 @@ describe('redirect confusion [S77]', () => {
     const request = gateway.requestOf(several, newVerifier(), { redirect_uri: none })
     const reply = await issuingNothing(() => gateway.authorize(request, gateway.signIn()))
     expect(reply).toMatchObject({ status: 400, location: null })
+    expect(reply.headers.get('content-type')).toContain('text/html')
   })
 
   test('two redirect URIs in one request are refused', async () => {
@@ -477,6 +492,28 @@ describe('public clients', () => {
       await Promise.all(Array.from({ length: 18 }, () => fail(`192.0.2.${address}`)))
     expect((await gateway.redeem(id, code, verifier)).status).toBe(200)
   })
+
+  test.each(['without a credential', 'with an empty secret'])(
+    'failures %s do not lock out a client with a secret [S44]',
+    async (how) => {
+      const { client, secret = '' } = await gateway.registry.create({
+        name: 'service',
+        grants: ['client_credentials'],
+        roles: ['reader'],
+      })
+      const basic = (password: string) => ({
+        headers: { Authorization: `Basic ${btoa(`${client.id}:${password}`)}` },
+      })
+      const grant = { grant_type: 'client_credentials' }
+      const fail = (address: string) =>
+        how === 'with an empty secret'
+          ? gateway.token(grant, { ...basic(''), address })
+          : gateway.token({ ...grant, client_id: client.id }, { address })
+      for (let address = 1; address <= 6; address++)
+        await Promise.all(Array.from({ length: 18 }, () => fail(`198.51.100.${address}`)))
+      expect((await gateway.token(grant, basic(secret))).status).toBe(200)
+    },
+  )
 
   test('a public client cannot introspect tokens', async () => {
     const { code, verifier } = await allowed()

@@ -146,6 +146,11 @@ describe.each(['Node', 'workerd'] as const)('a demanded login on %s [S81]', (run
     },
   )
 
+  test('the page for a malformed query has the language of its ui_locales', async () => {
+    const { status, text } = await authorize({ ui_locales: 'de', x: '\u0000' })
+    expect([status, text.includes('<html lang="de">')]).toEqual([400, true])
+  })
+
   describe('of a client that an operator has registered', () => {
     const PARAMETERS = () => ({
       response_type: 'code',

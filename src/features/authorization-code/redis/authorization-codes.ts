@@ -25,8 +25,9 @@ const USED_CODE_SECONDS = MAX_ACCESS_TOKEN_SECONDS
 const NO_CUTOFFS = { names: [], issuedAtSeconds: 0 }
 
 const text = z.nullable(z.string())
-/** The record, whether it was used, and the cutoffs of its browser session. */
-const codeReply = z.tuple([text, text, text])
+/** The record, whether it was used, the cutoffs of its browser session, and whether its redirect URI is implied. */
+const codeReply = z.tuple([text, text, text, text])
+const IS_IMPLIED = '1'
 const outcome = z.enum(['redeemed', 'unknown', 'replayed', 'cut_off'])
 
 /**
@@ -80,22 +81,29 @@ export function createAuthorizationCodes(
     async put(codeHash, code) {
       const lane = credentialLane(redis, code.session.grant.subject)
       await lanes?.point(codeHash, lane, USED_CODE_SECONDS)
-      const { browserCutoffs = NO_CUTOFFS, ...record } = code
-      const args = [JSON.stringify(record), CODE_SECONDS, JSON.stringify(browserCutoffs)]
+      const { browserCutoffs = NO_CUTOFFS, isImplied, ...record } = code
+      const args = [
+        JSON.stringify(record),
+        CODE_SECONDS,
+        JSON.stringify(browserCutoffs),
+        isImplied ? IS_IMPLIED : '',
+      ]
       const done = await runText(lane, STORE_CODE_SCRIPT, [codeKey(lane, codeHash)], args)
       if (done !== 1) throw malformed()
     },
 
     async find(codeHash) {
       const known = await searchLanes(redis, codeHash, async (lane) => {
-        const command = ['HMGET', codeKey(lane, codeHash), 'record', 'used', 'login']
+        const command = ['HMGET', codeKey(lane, codeHash), 'record', 'used', 'login', 'implied']
         const reply = await sendCommand(lane, command)
         const parsed = z.safeParse(codeReply, reply)
         if (!parsed.success) throw malformed()
-        const [record, used, login] = parsed.data
+        const [record, used, login, implied] = parsed.data
         if (record === null) return undefined
         const browserCutoffs = login === null ? undefined : recordIn(login, browserCutoffsSchema)
-        return { code: { ...recordIn(record, codeSchema), browserCutoffs }, isUsed: used !== null }
+        const isImplied = implied === IS_IMPLIED
+        const code = { ...recordIn(record, codeSchema), browserCutoffs, isImplied }
+        return { code, isUsed: used !== null }
       })
       return known?.found
     },

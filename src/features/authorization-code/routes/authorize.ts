@@ -61,8 +61,9 @@ const MAX_BODY_BYTES = 8_192
  * Creates the pages. An error goes to the redirect URI only after that has been verified; before, it
  * is a page. Anyone can register a client, or describe one in a document. So errors go to the
  * redirect URI of such a client only if the signed-in user has allowed the client before, or has
- * decided now (RFC 9700 section 4.11.2). No other page may submit the forms, and no page may frame
- * them.
+ * decided now (RFC 9700 section 4.11.2). A mistake in the parameters is refused before the user is
+ * known, and is always a page for such a client. No other page may submit the forms, and no page may
+ * frame them.
  */
 export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
   const { endpoint, withdrawal, users, renderPage, publicUrl, words, schemes, now } = options
