@@ -88,9 +88,8 @@ const MAX_SHARED_CHARS = 1_000
 
 /** The lists that tokens had last, by their text: most tokens of a cache have the same few. */
 const lists = createLruMap<string, readonly string[]>({
-  max: 100,
   maxSize: 30 * MAX_SHARED_CHARS,
-  sizeCalculation: (_list, text) => text.length,
+  sizeCalculation: (_list, { length }) => length,
 })
 
 /** Returns an equal list, which other principals may have too. It is frozen, so that no request changes the roles of another. */

@@ -32,12 +32,11 @@ export function parseQuery(query: string): Query {
       const chosen = pairs.filter(({ name }) => names.includes(name))
       return parseForm(chosen.map(({ pair }) => pair).join('&'))
     }
-    const identifying = parse(IDENTIFYING)
+    let form = parse(IDENTIFYING)
     try {
-      return { form: parse(SHOWN), mistake: error }
-    } catch {
-      return { form: identifying, mistake: error }
-    }
+      form = parse(SHOWN)
+    } catch {}
+    return { form, mistake: error }
   }
 }
 

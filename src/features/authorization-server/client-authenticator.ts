@@ -93,7 +93,7 @@ export function createClientAuthenticator({
         return { client, revokedBefore }
       failed = 'private_key_jwt_replay'
     }
-    const { byAddress, byClient } = await logins.failed(login, { countsClient: hasSecret })
+    const { byAddress, byClient } = await logins.failed(login, hasSecret)
     const before = { ...byAddress, count: byAddress.count - 1 }
     const beforeClient = { ...byClient, count: byClient.count - 1 }
     refuseTooMany(waitSeconds({ byAddress: before, byClient: beforeClient, knownForSeconds }))

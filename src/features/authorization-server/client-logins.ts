@@ -55,10 +55,7 @@ export interface ClientLogins {
   /** Returns the client and everything that decides whether an attempt is allowed, in one call. */
   begin(login: Login): Promise<LoginState>
   /** Counts a failure of the address and, with `countsClient`, of the client. */
-  failed(
-    login: Login,
-    count: { readonly countsClient: boolean },
-  ): Promise<Pick<LoginState, 'byAddress' | 'byClient'>>
+  failed(login: Login, countsClient: boolean): Promise<Pick<LoginState, 'byAddress' | 'byClient'>>
   /** Stores the address and the assertion. Returns false if the assertion was used before. */
   succeeded(
     login: Login,

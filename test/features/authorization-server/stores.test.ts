@@ -28,12 +28,12 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
   test('failures are counted by address and by client, and every counter expires', async () => {
     const logins = loginsOver(rest)
     for (let count = 1; count <= 3; count++) {
-      const { byAddress, byClient } = await logins.failed(login, { countsClient: true })
+      const { byAddress, byClient } = await logins.failed(login, true)
       expect([byAddress.count, byClient.count]).toEqual([count, count])
       expect(byAddress.resetSeconds).toBeLessThanOrEqual(60)
     }
-    await logins.failed({ ...login, address: '192.0.2.2' }, { countsClient: true })
-    const alone = await logins.failed({ ...login, address: '192.0.2.3' }, { countsClient: false })
+    await logins.failed({ ...login, address: '192.0.2.2' }, true)
+    const alone = await logins.failed({ ...login, address: '192.0.2.3' }, false)
     expect([alone.byAddress.count, alone.byClient.count]).toEqual([1, 0])
     const { byAddress, byClient, knownForSeconds } = await logins.begin(login)
     expect([byAddress.count, byClient.count]).toEqual([3, 4])
@@ -144,7 +144,7 @@ describe('a malformed reply of Redis is an outage, never a refusal [R06]', () =>
   test('for failures, assertions, cutoffs and proofs', async () => {
     for (const malformed of [null, 1, [], [1], [1, 60, 1, 'x'], 'OK'])
       await expect(
-        loginsOver(replying({ result: malformed })).failed(login, { countsClient: true }),
+        loginsOver(replying({ result: malformed })).failed(login, true),
       ).rejects.toBeInstanceOf(Unavailable)
     const use = { id: 'k', ttlSeconds: 1 }
     for (const malformed of [1, 'ok', {}, undefined])

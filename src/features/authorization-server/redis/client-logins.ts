@@ -81,7 +81,7 @@ export function createClientLogins({
       }
     },
 
-    async failed(login, { countsClient }) {
+    async failed(login, countsClient) {
       const [address, client] = await failureKeys(keys, login)
       const counters = countsClient ? [address, client] : [address]
       const reply = await runText(redis, COUNT_FAILURES_SCRIPT, counters, [FAILURE_WINDOW_SECONDS])

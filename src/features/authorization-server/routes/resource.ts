@@ -1,5 +1,5 @@
 /** The metadata of the gateway and of its paths as protected resources (RFC 9728). */
-import type { Hono, MiddlewareHandler, Next } from 'hono'
+import type { Hono, MiddlewareHandler } from 'hono'
 import { pathOf } from '../../../access/tokens/narrowed.ts'
 import { documentResponse } from '../../../http/entity-tag.ts'
 import { shadows } from '../../../http/path-pattern.ts'
@@ -52,7 +52,7 @@ export function resourceRoutes(options: ResourceOptions): Hono {
   }
 
   const paths = [DOCUMENT, `${DOCUMENT}/*`]
-  const share: MiddlewareHandler = forPages?.('GET') ?? ((_c, next: Next) => next())
+  const share: MiddlewareHandler = forPages?.('GET') ?? ((_c, next) => next())
   return createApp().on(['GET', 'OPTIONS'], paths, async function describeResource(c, next) {
     const document = describe(c.req.url)
     if (document === undefined) return next()
