@@ -45,7 +45,7 @@ function replace(of: object, name: string, value: unknown): void {
   onTestFinished(() => void Reflect.set(of, name, original))
 }
 
-/** Counts what leaves JavaScript on Workers. */
+/** Counts calls of members that the platform of Workers implements outside of JavaScript. The test itself runs on Node. */
 function countPlatformCalls() {
   const counts = new Map<string, number>()
   const count = (name: string) => counts.set(name, (counts.get(name) ?? 0) + 1)
@@ -94,8 +94,13 @@ function replayCalls(): () => void {
 /** Of a call to Redis: the digest of its script. */
 const KIND_CHARS = 54
 
-const sumOf = (counts: Readonly<Record<string, number>>): number =>
-  Object.values(counts).reduce((sum, each) => sum + each, 0)
+/** Returns the counts that most requests have: some renew a lease, or send what others have collected. */
+function mostFrequent(all: readonly Readonly<Record<string, number>>[]): unknown {
+  const texts = all.map((made) => JSON.stringify(Object.entries(made).sort()))
+  const numberOf = (text: string) => texts.filter((each) => each === text).length
+  const [first = '[]'] = texts.toSorted((a, b) => numberOf(b) - numberOf(a))
+  return numberOf(first) > all.length / 2 ? Object.fromEntries(JSON.parse(first)) : all
+}
 
 /** A view of revocations has a timer of its own. */
 const OF_ANY = { append: 1, forEach: 2, has: 1, 'new Response': 1, set: 5, setTimeout: 2 }
@@ -133,8 +138,7 @@ test.each([
     // They load scripts and fill caches.
     for (let sent = 0; sent < 5; sent++) await sendTo(app, newRequest())
     replay()
-    let least: Readonly<Record<string, number>> | undefined
-    // Some renew a lease, or send what others have collected.
+    const all: Readonly<Record<string, number>>[] = []
     for (let sent = 0; sent < 10; sent++) {
       const request = newRequest()
       const behind: Promise<unknown>[] = []
@@ -151,8 +155,8 @@ test.each([
       const made = Object.fromEntries(counts)
       expect([response.status, await response.text()]).toEqual([200, '[]'])
       await Promise.all(behind)
-      if (least === undefined || sumOf(made) < sumOf(least)) least = made
+      all.push(made)
     }
-    expect(least).toEqual(expected)
+    expect(mostFrequent(all)).toEqual(expected)
   },
 )
