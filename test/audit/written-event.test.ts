@@ -86,6 +86,9 @@ test('the line of an event is taken from its text, and is the one that parsing i
   expect(two[0]?.line).not.toBe(two[1]?.line)
 })
 
+/** Each removes a character, or ends, begins or breaks a text at its place. */
+const HOSTILE = new Set(['', '"', '\\', '\t', '\ud800'])
+
 test('each changed text of an event is either an event with the same line, or left to the schema', () => {
   const changes = ['', ',', '"', '\\', '\t', '{', ']', '0', '-', '\ud800', '😀']
   let accepted = 0
@@ -94,8 +97,9 @@ test('each changed text of an event is either an event with the same line, or le
     for (let at = 0; at <= text.length; at += 1)
       for (const [index, change] of changes.entries())
         for (const removed of [0, 1]) {
-          // Not each change at each place, which would take four seconds.
-          if ((at + index + removed) % 11 !== 0) continue
+          // Others at some places only: all at each place would take four seconds.
+          const isHostile = HOSTILE.has(change) && removed === (change === '' ? 1 : 0)
+          if (!isHostile && (at + index + removed) % 11 !== 0) continue
           const changed = text.slice(0, at) + change + text.slice(at + removed)
           const written = writtenLine(changed)
           if (written === undefined) continue
