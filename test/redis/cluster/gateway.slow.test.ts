@@ -24,9 +24,11 @@ const policy = definePolicy({
   routes: [{ method: 'GET', path: '/orders', permission: 'orders:read', limits: ['few'] }],
 })
 
-/** Longer than a busy machine stalls. The cluster must notice an outage later than the fence and the deadline together. */
-const PATIENT = { REDIS_TIMEOUT_MS: '5000', REDIS_FENCE_MS: '5000' }
-const NODE_TIMEOUT = ['--cluster-node-timeout', '12000']
+/** The longest within the documented range, so that a stall of a process is not an outage: together less than the node timeout. */
+const TIMEOUT_MS = 1_900
+const FENCE_MS = 3_000
+const PATIENT = { REDIS_TIMEOUT_MS: `${TIMEOUT_MS}`, REDIS_FENCE_MS: `${FENCE_MS}` }
+const NODE_TIMEOUT = ['--cluster-node-timeout', '5000']
 
 describe.skipIf(!hasRedisServer)('on a cluster', () => {
   let cluster: TestCluster
@@ -34,9 +36,9 @@ describe.skipIf(!hasRedisServer)('on a cluster', () => {
   let lane: RedisConnection
   beforeAll(async () => {
     cluster = await startRedisCluster({ args: NODE_TIMEOUT })
-    client = connectResp({ url: cluster.url, timeoutMs: 5_000, fenceMs: 5_000 })
+    client = connectResp({ url: cluster.url, timeoutMs: TIMEOUT_MS, fenceMs: FENCE_MS })
     await client.check()
-    const [, second] = allLanes(client.connect({ timeoutMs: 5_000 }))
+    const [, second] = allLanes(client.connect({ timeoutMs: TIMEOUT_MS }))
     if (second === undefined) throw new Error('there are no lanes')
     lane = second
   })
@@ -114,14 +116,14 @@ describe.skipIf(!hasRedisServer)('on a cluster', () => {
     '20 subjects admit no more than 100 of a limit of their tenant; units left behind: %s [S93]',
     async (_, over) => {
       await cluster.flush()
-      const { lanes, ...control } = client.connect({ timeoutMs: 5_000 })
+      const { lanes, ...control } = client.connect({ timeoutMs: TIMEOUT_MS })
       if (lanes === undefined) throw new Error('there are no lanes')
       const found = await admit400(over({ ...control, lanes }))
       const { admitted, ofTenant, ofSubjects, unanswered, lost } = found
       if (over === losingRefunds) expect(lost).toBeGreaterThan(0)
       expect(Math.max(admitted, ofTenant)).toBeLessThanOrEqual(100)
       expect(Math.min(ofTenant, ofSubjects)).toBeGreaterThanOrEqual(admitted)
-      // A machine that stalls for longer than the fence or the deadline loses replies and refunds. With none lost,
+      // A process that stalls for longer than the fence or the deadline loses replies and refunds. With none lost,
       // exactly 100 are admitted, and all windows count these alone.
       const uncertain = unanswered + lost
       const text = JSON.stringify(found)
@@ -131,7 +133,7 @@ describe.skipIf(!hasRedisServer)('on a cluster', () => {
   )
 
   test('the audit stream is in the control lane, and its readers find the events there', async () => {
-    const redis = client.connect({ timeoutMs: 5_000 })
+    const redis = client.connect({ timeoutMs: TIMEOUT_MS })
     const reader = createStreamReader(redis, 'reader')
     await createStreamQueue(redis).sendBatch([{ body: '{"id":"1"}', contentType: 'text' }])
     expect(await reader.read(10)).toEqual([expect.objectContaining({ body: '{"id":"1"}' })])
@@ -170,7 +172,7 @@ describe.skipIf(!hasRedisServer)('on a cluster', () => {
 
     // The last test of the cluster, which is not whole afterwards.
     test('answers the subjects of other lanes without the master of the control lane [R43]', async () => {
-      const redis = client.connect({ timeoutMs: 5_000 })
+      const redis = client.connect({ timeoutMs: TIMEOUT_MS })
       const { lanes } = redis
       if (lanes === undefined) throw new Error('there are no lanes')
       const ownerOf = async ({ keys }: RedisConnection) =>
