@@ -20,6 +20,8 @@ const [here, there] = stack.gateways
 const redis = keysOf(stack)
 /** Longer than the time after which a body needs a second admission. */
 const LONGER_THAN_PROMPT_MS = 1_200
+/** Of a call of a gateway to Redis. */
+const DEADLINE_MS = Number(stack.env.REDIS_TIMEOUT_MS)
 const PATIENCE = { timeout: 20_000, interval: 100 }
 
 const bearer = (value: string) => ({ authorization: `Bearer ${value}` })
@@ -138,7 +140,9 @@ describe('two gateways on one Redis', () => {
   test('of 200 concurrent requests at a limit of 30, exactly 30 reach the origin [R15]', async () => {
     await awayFromWindowEnd()
     const token = await mint(stack.inlineKey, { claims: { roles: ['admin'] } })
-    const counts: Record<string, number> = { 200: 0 }
+    const counts: Record<string, number> = {}
+    await forget(stack.rest)
+    const sentMs = Date.now()
     await Promise.all(
       Array.from({ length: 200 }, async (_, index) => {
         const response = await fetch(`${index % 2 ? here : there}/reports`, {
@@ -152,15 +156,27 @@ describe('two gateways on one Redis', () => {
         counts[outcome] = (counts[outcome] ?? 0) + 1
       }),
     )
-    expect(await originCalls()).toBe(counts[200])
-    expect(counts[200], NEVER).toBeLessThanOrEqual(30)
-    // A gateway leaves a call that is not answered within its deadline. On a starved machine, the REST server of this
-    // stack answers the last calls of a burst too late. Such a request is not admitted, and no other response occurs.
-    const isLate = (await recordsOf(stack.rest)).some(({ hasLeft }) => hasLeft === true)
-    const { '503 dependency_unavailable': late = 0, ...decided } = counts
-    const kinds = ['200', '429 rate_limited']
-    if (isLate) expect(kinds).toEqual(expect.arrayContaining(Object.keys(decided)))
-    else expect({ ...decided, late }).toEqual({ 200: 30, '429 rate_limited': 170, late: 0 })
+    const { 200: admitted = 0, '429 rate_limited': refused = 0, ...others } = counts
+    const { '503 dependency_unavailable': late = 0, ...unknown } = others
+    const text = JSON.stringify(counts)
+    expect(unknown).toEqual({})
+    expect(admitted + refused + late, text).toBe(200)
+    expect(await originCalls()).toBe(admitted)
+    expect(admitted, NEVER).toBeLessThanOrEqual(30)
+    // The REST server of this stack can answer the last calls of a burst after the deadline of a gateway, which then
+    // closes the call. The unit of such a call may be taken, but its request is never admitted.
+    const left = await vi.waitFor(async () => {
+      const calls = await recordsOf(stack.rest)
+      const ended = calls.filter(({ endedMs = 0 }) => endedMs - sentMs >= DEADLINE_MS)
+      // After five such calls, a gateway makes none.
+      const unsent = ended.length < 5 ? 0 : Math.max(0, 200 - calls.length)
+      expect(late, text).toBeLessThanOrEqual(ended.length + unsent)
+      return calls.filter(({ hasLeft }) => hasLeft)
+    }, PATIENCE)
+    // Without such a call, each request is decided. A gateway has waited its whole deadline for each.
+    expect(admitted + late, text).toBeGreaterThanOrEqual(30)
+    if (late === 0) expect([admitted, refused]).toEqual([30, 170])
+    for (const { endedMs = 0 } of left) expect(endedMs - sentMs).toBeGreaterThanOrEqual(DEADLINE_MS)
   })
 
   test('a revoked token is refused by both on the next request [S30]', async () => {

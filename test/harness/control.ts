@@ -11,7 +11,9 @@ export interface Recorded {
   readonly url: string
   readonly headers: Readonly<Record<string, string[]>>
   readonly body: string
-  /** The client left before the whole response was written: a gateway does at the deadline of its call. */
+  /** When the response was written, or the client closed the call before that, by `Date.now`. */
+  endedMs?: number
+  /** The client closed the call before the whole response was written: a gateway does at its deadline. */
   hasLeft?: true
 }
 
@@ -45,11 +47,12 @@ export async function startControlled(
       body: Buffer.concat(chunks).toString('latin1'),
     }
     if (records.length < MAX_RECORDED) records.push(recorded)
-    const left = () => {
+    const ended = () => {
+      recorded.endedMs = Date.now()
       if (!response.writableFinished) recorded.hasLeft = true
     }
-    if (response.closed) left()
-    else response.once('close', left)
+    if (response.closed) ended()
+    else response.once('close', ended)
     if (mode === 'hang') return
     if (mode === 'error') return void response.writeHead(500).end('<html>secret-detail</html>')
     try {
