@@ -49,6 +49,11 @@ const UNREADABLE = [
   [400, ['GET /open/x HTTP/1.1', HOST, 'X-Folded: a', ' b']],
   [417, ['PUT /open/x HTTP/1.1', HOST, 'Expect: 200-ok', 'Content-Length: 0']],
   [431, ['GET /open/x HTTP/1.1', HOST, `X-Large: ${'x'.repeat(70_000)}`]],
+  [
+    413,
+    ['POST /open/x HTTP/1.1', HOST, 'Transfer-Encoding: chunked'],
+    `2;a=${'x'.repeat(20_000)}\r\nok\r\n0\r\n\r\n`,
+  ],
 ] as const
 
 /** A semicolon, bytes that are not UTF-8, and a `%` that encodes nothing. */
@@ -123,14 +128,17 @@ export const wireCases: readonly FieldCase[] = [
     'own',
     'a problem document, like every refusal (RFC 9457), with a date (RFC 9110 section 6.6.1)',
     async ({ rawText, reached }) => {
-      for (const [status, lines] of UNREADABLE) {
-        const text = await rawText(lines)
+      for (const [status, lines, content] of UNREADABLE) {
+        const text = await rawText(lines, content)
         const [head = '', document = ''] = text.split('\r\n\r\n')
         expect(head, lines[0]).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
         expect(head).toMatch(/^content-type: application\/problem\+json\r?$/im)
         expect(head).toMatch(new RegExp(`^content-length: ${document.length}\r?$`, 'im'))
         expect(head).toMatch(/^date: /im)
-        expect(JSON.parse(document)).toMatchObject({ status, code: 'malformed_request' })
+        const code = status === 413 ? 'payload_too_large' : 'malformed_request'
+        const requestId = /^x-request-id: ([\w-]{36})\r?$/im.exec(head)?.[1]
+        expect(requestId).toBeDefined()
+        expect(JSON.parse(document)).toMatchObject({ status, code, requestId })
       }
       expect(reached).toEqual([])
     },

@@ -7,6 +7,7 @@ import type { Duplex } from 'node:stream'
 import { setImmediate as immediate } from 'node:timers/promises'
 import { Denied } from '../../errors.ts'
 import type { Gateway } from '../../gateway/create-gateway.ts'
+import { uuidV7 } from '../../isolate/random-ids.ts'
 import { problemOf } from '../../middleware/problem-handler.ts'
 import { problemResponse } from '../../problems/problem.ts'
 import type { BackgroundWork } from './background-work.ts'
@@ -150,7 +151,12 @@ function endUnless(incoming: IncomingMessage, socket: Socket): void {
   if (!incoming.complete) endSoon(socket)
 }
 
-const refusal = (error: unknown): Response => problemResponse(problemOf(error as Error))
+/** Refuses a request that no gateway has seen, so it gets its id here. */
+function refusal(error: unknown): Response {
+  const requestId = uuidV7(Date.now())
+  const headers = { 'X-Request-Id': requestId }
+  return problemResponse(problemOf(error as Error), { requestId, headers })
+}
 
 interface Finished {
   readonly response: Response

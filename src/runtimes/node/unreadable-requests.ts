@@ -2,6 +2,7 @@
 import { type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { uuidV7 } from '../../isolate/random-ids.ts'
 import { problem } from '../../problems/problem.ts'
 import { endSoon } from './break-off.ts'
 import { closeAfter, isClosing } from './closing-connections.ts'
@@ -111,17 +112,19 @@ const DETAILS: Readonly<Record<Status, string>> = {
   431: 'The header fields are too large.',
 }
 
-/** Returns the problem document and its fields. There is no request that could have an id. */
+/** Returns the problem document and its fields, with a new request id. No policy is known here, so no `problemBaseUrl`. */
 function problemOf(status: Status): [fields: Readonly<Record<string, string>>, document: string] {
   const code = status === 413 ? 'payload_too_large' : 'malformed_request'
   const { title, detail } = problem(code, DETAILS[status])
   const type = `urn:portcullis:problem:${code}`
-  const document = JSON.stringify({ type, title, status, detail, code })
+  const requestId = uuidV7(Date.now())
+  const document = JSON.stringify({ type, title, status, detail, code, requestId })
   const fields = {
     Date: new Date().toUTCString(),
     'Content-Type': 'application/problem+json',
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
+    'X-Request-Id': requestId,
     'Content-Length': String(document.length),
     Connection: 'close',
   }

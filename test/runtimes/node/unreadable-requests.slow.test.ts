@@ -1,8 +1,11 @@
 /** Requests that are not readable, behind readable ones on the same connection, on Node. */
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { refuseUnreadable } from '../../../src/runtimes/node/unreadable-requests.ts'
+import { latestResponses } from '../../../src/runtimes/node/upgrades.ts'
 import { sendRaw } from '../../harness/raw.ts'
 import { type NodeGateway, startNodeGateway } from './gateway.ts'
 
@@ -75,6 +78,26 @@ describe('bytes that are not readable', () => {
       'POST /uploads/2 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloXX'
     expect(await responsesTo(get('/downloads/1') + broken)).toEqual(['200 for /downloads/1', '400'])
     for (const { complete, url } of gateway.reached) expect(complete).toBe(url === '/downloads/1')
+  })
+
+  test('are missing: a request that does not arrive in time is refused with 408', async () => {
+    const times = { headersTimeout: 50, requestTimeout: 50, connectionsCheckingInterval: 10 }
+    const http = createServer(times)
+    refuseUnreadable(http, latestResponses(http))
+    http.listen(0, '127.0.0.1')
+    await once(http, 'listening')
+    onTestFinished(() => void http.close())
+    const { port } = http.address() as AddressInfo
+    const { status, text } = await sendRaw(
+      `http://127.0.0.1:${port}`,
+      'GET /x HTTP/1.1\r\nHost: a\r\n',
+    )
+    expect(status).toBe(408)
+    expect(JSON.parse(text.split('\r\n\r\n')[1] ?? '')).toMatchObject({
+      status,
+      code: 'malformed_request',
+      requestId: /^X-Request-Id: (.*)\r$/m.exec(text)?.[1],
+    })
   })
 
   test('at the beginning of a connection are refused', async () => {
