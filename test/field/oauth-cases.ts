@@ -333,7 +333,7 @@ export const oauthCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/features/authorization-code/code-hostile.slow.test.ts > a client with one redirect URI need not name it, and then names none for the code',
+        'test/features/authorization-code/code-hostile.slow.test.ts > a client with one redirect URI need not name it, for the code either',
         'test/features/authorization-code/code-hostile.slow.test.ts > redirect_uri %j of a client with two gets a page',
       ],
     },

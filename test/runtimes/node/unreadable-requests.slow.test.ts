@@ -114,10 +114,11 @@ test('a broken body whose request has its response gets no second one', async ()
     .on('data', (data) => {
       received += data.toString('latin1')
     })
+  const closed = once(client, 'close')
   client.write('POST /unknown HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n')
   await expect.poll(() => received).toContain('"not_found"')
   client.write('ZZ\r\n')
-  await once(client, 'close')
+  await closed
   expect(responsesIn(received)).toEqual(['404'])
 })
 
