@@ -53,7 +53,7 @@ const EVENT = new RegExp(
     `(${optional(`"grants":${GRANTS}`)}${optional(`"fields":(\\{${listOf(`${TEXT}:${TEXT}`)}\\})`)})\\}$`,
 )
 
-/** Gateways write no longer event, except one with an operator's change. A pattern needs memory for each character. */
+/** No event of a gateway is longer, except those with an operator's change. A pattern needs memory for each character. */
 const MAX_CHARACTERS = 8_192
 
 /**
