@@ -111,7 +111,7 @@ async function refuseUnlessBound(
   { session, redirectUri, isImplied, challenge, dpopBound }: AuthorizationCode,
   { form, proof }: TokenRequest,
 ): Promise<void> {
-  // Required only if the authorization request names it (RFC 6749 section 4.1.3). Many libraries send it always.
+  // Required only if the authorization request names it (RFC 6749 section 4.1.3).
   const named = form.one('redirect_uri') ?? (isImplied ? redirectUri : undefined)
   if (named !== redirectUri) throw refused('redirect_uri')
   const verifier = form.one('code_verifier') ?? ''

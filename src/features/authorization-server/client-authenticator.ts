@@ -60,7 +60,7 @@ export function createClientAuthenticator({
   profile,
   now,
 }: Pick<AuthorizationServerOptions, 'issuer' | 'logins' | 'publicClients' | 'profile' | 'now'>) {
-  // RFC 7523 section 3, RFC 9126 section 2. Libraries write the endpoint that they call, or issuer and token endpoint.
+  // RFC 7523 section 3, RFC 9126 section 2.
   const audiences = [issuer, issuer + TOKEN_PATH]
   const verifyAssertion = createClientAssertionVerifier({ audiences, profile, now })
 
@@ -203,7 +203,7 @@ function basicCredential(authorization: string): ClientCredential {
   const clientId = decodeFormText(text.slice(0, at))
   const secret = decodeFormText(text.slice(at + 1))
   if (!clientId || secret === undefined) throw malformed()
-  // Some libraries send the id of a client without a secret like this. An empty secret is none (RFC 6749 section 2.3.1).
+  // An empty secret is none (RFC 6749 section 2.3.1).
   return secret === ''
     ? { method: 'none', clientId }
     : { method: 'client_secret_basic', clientId, secret }
