@@ -14,7 +14,6 @@ export type Slices = Pick<Sample, 'requests' | 'requestsPerSecond' | 'cpuMicros'
 export interface Pair extends Readonly<Record<SideName, Slices>> {
   /** CPU per request of HEAD divided by that of BASE. */
   readonly cpuRatio: number
-  readonly throughputRatio: number
   /** Cores used by other processes during the measurement. */
   readonly otherCores: number
 }
@@ -87,7 +86,6 @@ async function measurePair(measurement: PairsOptions, headFirst: boolean): Promi
     head: slicesOf(head),
     otherCores: base.otherCores,
     cpuRatio: rounded(ratio(head.cpuMicros, base.cpuMicros), RATIO_DIGITS),
-    throughputRatio: rounded(ratio(head.requestsPerSecond, base.requestsPerSecond), RATIO_DIGITS),
   }
 }
 

@@ -4,8 +4,8 @@ import { number, oneOf, whole } from '../command-line.ts'
 import { REQUESTS } from '../load/questions.ts'
 import { RUNTIMES } from '../runtimes.ts'
 
-/** Fewer pairs have no interval with a confidence of 95 %: 1 - 2 / 2^5 is 0.94. */
-export const MIN_PAIRS = 6
+/** Fewer starts have no interval with a confidence of 95 %: 1 - 2 / 2^5 is 0.94. */
+export const MIN_STARTS = 6
 
 export const USAGE = `npm run bench:compare -- BASE [HEAD] [options]
 
@@ -16,7 +16,8 @@ directories if they begin with . or /, such as . for uncommitted changes.
   --runtime <name>     workerd or node (default: workerd)
   --durable            stores audit events in SQLite; CPU counts until all are stored. Only on Node
 
-  --pairs <n>          measurements of each, ${MIN_PAIRS} to 99 (default: 12)
+  --starts <n>         new processes of both, ${MIN_STARTS} to 99 (default: 8): two of one revision can differ by 16 %
+  --pairs <n>          measurements of each start, 1 to 99 (default: 2)
   --seconds <n>        duration of one measurement, in slices that take turns, 0.5 to 60 (default: 2)
   --warm-up <n>        seconds of unmeasured load before, 0.5 to 60 (default: 5)
   --threshold <n>      accepted increase of CPU in percent, 1 to 1000 (default: 10)
@@ -38,7 +39,8 @@ export function readOptions(argv: readonly string[]) {
     args: [...argv],
     allowPositionals: true,
     options: {
-      pairs: { type: 'string', default: '12' },
+      starts: { type: 'string', default: '8' },
+      pairs: { type: 'string', default: '2' },
       seconds: { type: 'string', default: '2' },
       'warm-up': { type: 'string', default: '5' },
       threshold: { type: 'string', default: '10' },
@@ -66,7 +68,8 @@ export function readOptions(argv: readonly string[]) {
   return {
     base,
     head,
-    pairs: whole('--pairs', values.pairs, MIN_PAIRS, 99),
+    starts: whole('--starts', values.starts, MIN_STARTS, 99),
+    pairs: whole('--pairs', values.pairs, 1, 99),
     seconds: number('--seconds', values.seconds, 0.5, 60),
     warmUpSeconds: number('--warm-up', values['warm-up'], 0.5, 60),
     thresholdPercent: number('--threshold', values.threshold, 1, 1000),

@@ -7,9 +7,9 @@ import { commandLine, type RunContext, runProgram } from '../main.ts'
 import { mintTokens } from '../stack/credentials.ts'
 import { startGround } from '../stack/gateway.ts'
 import { surroundings } from '../surroundings.ts'
-import { measurePairs } from './measure-pairs.ts'
+import { type MeasuredPairs, measurePairs } from './measure-pairs.ts'
 import { type CompareOptions, readOptions, USAGE } from './options.ts'
-import { findRevision, type Revision, type SideName, startSide } from './sides.ts'
+import { findRevision, prepareSide, type Revision, type SideName } from './sides.ts'
 import {
   type Comparison,
   compared,
@@ -54,16 +54,22 @@ async function compare(
 
   progress('starting the origin and Redis')
   const ground = await startGround({ shutdown })
-  const { backends, signingKeys } = ground
+  const { backends } = ground
   const about = surroundings(argv, backends.redis.kind)
   const tokens = await mintTokens(ground)
-  const start = (name: SideName) => {
+  const prepare = (name: SideName) => {
     progress(`starting ${name.toUpperCase()} ${revisions[name].name}`)
-    return startSide(name, revisions[name], { backends, signingKeys, directory, shutdown, options })
+    return prepareSide(name, revisions[name], { ...ground, directory, shutdown, options })
   }
-  const sides = { base: await start('base'), head: await start('head') }
-  for (const { title, url } of Object.values(sides)) await checkGateway(title, url, tokens)
-  const measured = await measurePairs({ sides, backends, tokens, options, onProgress: progress })
+  const starts = { base: await prepare('base'), head: await prepare('head') }
+  const measured: MeasuredPairs[] = []
+  while (measured.length < options.starts) {
+    progress(`start ${measured.length + 1} of ${options.starts}`)
+    const sides = { base: await starts.base(), head: await starts.head() }
+    for (const { title, url } of Object.values(sides)) await checkGateway(title, url, tokens)
+    measured.push(await measurePairs({ sides, backends, tokens, options, onProgress: progress }))
+    for (const side of Object.values(sides)) await side.close()
+  }
   const comparison = compared(revisions, measured, options)
   console.log(`\n${comparisonText(comparison, options)}`)
   if (options.markdown !== undefined)

@@ -30,6 +30,7 @@ export interface Side {
   burn(rounds: number): Promise<void>
   /** Resolves when every event is stored; only with a durable trail. */
   readonly settled?: () => Promise<void>
+  close(): Promise<void>
 }
 
 export interface SideOptions {
@@ -41,33 +42,34 @@ export interface SideOptions {
   readonly options: Pick<CompareOptions, 'runtime' | 'durable'>
 }
 
-/** Checks a revision out, and serves its gateway until `shutdown`. */
-export async function startSide(
+/** Checks a revision out. Each call of the result serves its gateway with a new process, until `close` or `shutdown`. */
+export async function prepareSide(
   name: SideName,
   revision: Revision,
   options: SideOptions,
-): Promise<Side> {
+): Promise<() => Promise<Side>> {
   const directory = join(options.directory, name)
   mkdirSync(directory)
   const tree = await checkOut(revision, join(directory, 'tree'), options.shutdown)
-  const start = options.options.runtime === 'node' ? startOnNode : startOnWorkerd
   const title = `${name.toUpperCase()} ${revision.name}`
-  return { id: name, title, ...(await start(name, tree, directory, options)) }
+  if (options.options.runtime === 'node')
+    return async () => ({ id: name, title, ...(await startOnNode(name, tree, directory, options)) })
+  const bundling = bundleOf(tree, directory)
+  // An interrupted bundler would continue to write to the removed directory.
+  options.shutdown.defer(async () => void (await Promise.allSettled([bundling])))
+  const bundle = await bundling
+  const start = () => startOnWorkerd(name, bundle, directory, options)
+  return async () => ({ id: name, title, ...(await start()) })
 }
 
 type Served = Omit<Side, 'id' | 'title'>
 
-/** Bundles the gateway of `tree` and serves it. */
 async function startOnWorkerd(
   name: SideName,
-  tree: string,
+  bundle: Bundle,
   directory: string,
   { backends, signingKeys, shutdown }: SideOptions,
 ): Promise<Served> {
-  const bundling = bundleOf(tree, directory)
-  // An interrupted bundler would continue to write to the removed directory.
-  shutdown.defer(async () => void (await Promise.allSettled([bundling])))
-  const bundle = await bundling
   shutdown.signal.throwIfAborted()
   const workerd = await startWorkerd({
     bundle,
@@ -81,6 +83,7 @@ async function startOnWorkerd(
   return {
     pid: workerd.pid,
     url,
+    close: workerd.close,
     redisCalls: 1,
     async burn(rounds) {
       const answer = await (await fetch(`${url}${BURN_PATH}${rounds}`)).text()
@@ -135,7 +138,7 @@ async function startOnNode(
   })
   shutdown.defer(close)
   shutdown.signal.throwIfAborted()
-  const side = { pid, url, redisCalls: 0, burn: async () => {} } as const
+  const side = { pid, url, close, redisCalls: 0, burn: async () => {} } as const
   if (!durable) return side
   const redis = await openRedis(backends.redis.directUrl)
   shutdown.defer(async () => redis.close())

@@ -2,7 +2,7 @@
 import { median } from '../measure/statistics.ts'
 import { table } from '../text.ts'
 import type { MeasuredPairs, Slices } from './measure-pairs.ts'
-import { type CompareOptions, MIN_PAIRS } from './options.ts'
+import { type CompareOptions, MIN_STARTS } from './options.ts'
 import type { Revision, SideName } from './sides.ts'
 
 /** A measured median, and the interval of the true one. */
@@ -21,11 +21,11 @@ const CONFIDENCE = 0.95
 
 /**
  * Returns the interval of the sign test, between order statistics. It is exact for any distribution,
- * so a single outlier does not move it. Throws a `RangeError` for fewer values than `MIN_PAIRS`.
+ * so a single outlier does not move it. Throws a `RangeError` for fewer values than `MIN_STARTS`.
  */
 export function medianInterval(values: readonly number[]): MedianInterval {
   const { length } = values
-  if (length < MIN_PAIRS) throw new RangeError(`medianInterval: needs ${MIN_PAIRS} values`)
+  if (length < MIN_STARTS) throw new RangeError(`medianInterval: needs ${MIN_STARTS} values`)
   // The true median is below the value of rank r + 1 with the probability of at most r heads.
   let rank = 0
   let outside = 2 * 0.5 ** length
@@ -60,19 +60,25 @@ export function verdictOf(
 
 export type Comparison = ReturnType<typeof compared>
 
+/** The pairs of one start have the same processes, so a start is one value: the median of its pairs. */
 export function compared(
   revisions: Readonly<Record<SideName, Revision>>,
-  measured: MeasuredPairs,
+  measured: readonly MeasuredPairs[],
   { thresholdPercent }: Pick<CompareOptions, 'thresholdPercent'>,
 ) {
-  const cpu = medianInterval(measured.pairs.map(({ cpuRatio }) => cpuRatio))
+  const starts = measured.map(({ pairs }) => median(pairs.map(({ cpuRatio }) => cpuRatio)))
+  const cpu = medianInterval(starts)
   return {
     ...revisions,
     verdict: verdictOf(cpu, 1 + thresholdPercent / 100),
     cpu,
-    /** For orientation: it also depends on the speed of load, origin and Redis. */
-    throughput: medianInterval(measured.pairs.map(({ throughputRatio }) => throughputRatio)),
-    ...measured,
+    /** The CPU ratio of each start. */
+    starts,
+    pairs: measured.flatMap(({ pairs }) => pairs),
+    /** Of the first start. */
+    redisCalls: measured[0]?.redisCalls,
+    burnedRounds: measured[0]?.burnedRounds,
+    repeats: measured.reduce((sum, { repeats }) => sum + repeats, 0),
   }
 }
 
@@ -84,22 +90,21 @@ export function comparisonText(
     slowDownPercent,
   }: Pick<CompareOptions, 'thresholdPercent' | 'slowDownPercent'>,
 ): string {
-  const { pairs, redisCalls, cpu, throughput, repeats } = comparison
+  const { pairs, starts, redisCalls, cpu, repeats } = comparison
   const rowOf = (name: SideName) => {
     const middle = (key: keyof Slices) => median(pairs.map((pair) => pair[name][key]))
     return [
       titleOf(name, comparison[name]),
       middle('cpuMicros').toFixed(1),
       middle('requestsPerSecond').toFixed(0),
-      redisCalls[name].toFixed(2),
+      (redisCalls?.[name] ?? 0).toFixed(2),
     ]
   }
   const others = Math.max(...pairs.map(({ otherCores }) => otherCores))
   return [
     table(['', 'CPU us', 'req/s', 'Redis calls'], [rowOf('base'), rowOf('head')]),
     '',
-    `CPU for each request, HEAD to BASE: ${intervalText(cpu)}, of ${pairs.length} pairs.`,
-    `Requests a second, HEAD to BASE:    ${intervalText(throughput)}; not judged.`,
+    `CPU for each request, HEAD to BASE: ${intervalText(cpu)}, of ${starts.length} starts.`,
     `Other processes used up to ${others.toFixed(1)} cores during the measurement.`,
     ...(repeats === 0 ? [] : [`${repeats} measurements failed because of them and were repeated.`]),
     ...(slowDownPercent === 0
@@ -117,10 +122,8 @@ export function comparisonMarkdown(
     cpu,
     base,
     head,
-    pairs,
-  }: Pick<Comparison, 'verdict' | 'cpu' | 'base' | 'head'> & {
-    readonly pairs: readonly unknown[]
-  },
+    starts,
+  }: Pick<Comparison, 'verdict' | 'cpu' | 'base' | 'head' | 'starts'>,
   {
     thresholdPercent,
     runtime,
@@ -129,7 +132,7 @@ export function comparisonMarkdown(
 ): string {
   const where = `${runtime}${durable ? ', durable audit' : ''}`
   return [
-    `**CPU of a request (${where}): ${intervalText(cpu)}** of ${pairs.length} pairs, ` +
+    `**CPU of a request (${where}): ${intervalText(cpu)}** of ${starts.length} starts, ` +
       `${titleOf('head', head)} to ${titleOf('base', base)}.`,
     SENTENCES[verdict](thresholdPercent),
   ].join('\n\n')
@@ -139,7 +142,7 @@ const SENTENCES: Readonly<Record<Verdict, (thresholdPercent: number) => string>>
   ok: (percent) => `ok: HEAD takes no more than ${percent} % more CPU than BASE.`,
   regression: (percent) => `regression: HEAD takes more than ${percent} % more CPU than BASE.`,
   noisy: (percent) =>
-    `noisy: the measurement cannot decide whether HEAD takes more than ${percent} % more CPU than BASE. Use more --pairs, or a quieter machine.`,
+    `noisy: the measurement cannot decide whether HEAD takes more than ${percent} % more CPU than BASE. Use more --starts, or a quieter machine.`,
 }
 
 function titleOf(name: SideName, { name: given, commit }: Revision): string {

@@ -136,8 +136,8 @@ function comparisonTable({ comparisons }: Results): string {
   const ratio = ({ median, low, high }: Compared['cpu']) =>
     `${median.toFixed(3)} (${low.toFixed(3)} to ${high.toFixed(3)})`
   return plainTable(
-    ['HEAD', 'BASE', 'runtime', 'CPU of HEAD to BASE', 'pairs', 'verdict'],
-    comparisons.map(({ result: { head, base, cpu, pairs, verdict, options } }) => {
+    ['HEAD', 'BASE', 'runtime', 'CPU of HEAD to BASE', 'pairs', 'starts', 'verdict'],
+    comparisons.map(({ result: { head, base, cpu, pairs, starts = [cpu], verdict, options } }) => {
       const slowed = options.slowDownPercent
       return [
         `${head.name}${slowed === 0 ? '' : `, slowed down by ${slowed} %`}`,
@@ -145,6 +145,7 @@ function comparisonTable({ comparisons }: Results): string {
         `${options.runtime ?? 'workerd'}${options.durable ? ', durable audit' : ''}`,
         ratio(cpu),
         String(pairs.length),
+        String(starts.length),
         `${verdict} at ${options.thresholdPercent} %`,
       ]
     }),

@@ -113,8 +113,8 @@ const comparison = z.object({
   head: revision,
   verdict: z.enum(['ok', 'regression', 'noisy']),
   cpu: interval,
-  throughput: interval,
   pairs: z.array(z.object({ cpuRatio: number })),
+  starts: z.array(number).exactOptional(),
   options: z.object({
     thresholdPercent: number,
     slowDownPercent: number,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { MIN_PAIRS } from '../../bench/compare/options.ts'
-import { medianInterval, verdictOf } from '../../bench/compare/verdict.ts'
+import { MIN_STARTS } from '../../bench/compare/options.ts'
+import { compared, medianInterval, verdictOf } from '../../bench/compare/verdict.ts'
 import { seededRandom } from '../../dev/fault-proxy/random.ts'
 
 const PAIRS = 12
@@ -53,7 +53,7 @@ describe('the interval of a median', () => {
   })
 
   test('too few values for an interval are an error', () => {
-    const few = Array.from({ length: MIN_PAIRS - 1 }, () => 1)
+    const few = Array.from({ length: MIN_STARTS - 1 }, () => 1)
     expect(() => medianInterval(few)).toThrow(RangeError)
   })
 })
@@ -83,5 +83,31 @@ describe('a verdict', () => {
     expect(equal.noisy).toBeGreaterThan(SEEDS * 0.7)
     expect(equal.regression).toBeLessThan(SEEDS * 0.05)
     expect(verdicts(1.2, 0.4).ok).toBeLessThan(SEEDS * 0.05)
+  })
+})
+
+test('many pairs of few processes prove no more than those processes do', () => {
+  const revision = { name: 'x', commit: undefined, directory: '.' }
+  const slices = { requests: 1, requestsPerSecond: 1, cpuMicros: 1 }
+  const start = (cpuRatio: number) => ({
+    pairs: Array.from({ length: 9 }, () => ({
+      ...{ base: slices, head: slices, cpuRatio, otherCores: 0 },
+    })),
+    ...{ redisCalls: { base: 1, head: 1 }, burnedRounds: 0, repeats: 1 },
+  })
+  const ratios = [1.3, 1.3, 1.2, 1.2, 1.2, 0.9]
+  const { starts, pairs, cpu, verdict, repeats } = compared(
+    { base: revision, head: revision },
+    ratios.map(start),
+    { thresholdPercent: 10 },
+  )
+  expect({ starts, pairs: pairs.length, repeats }).toEqual({
+    starts: ratios,
+    pairs: 54,
+    repeats: 6,
+  })
+  expect({ cpu, verdict }).toMatchObject({
+    cpu: { median: 1.2, low: 0.9, high: 1.3 },
+    verdict: 'noisy',
   })
 })

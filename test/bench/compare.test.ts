@@ -20,7 +20,8 @@ describe('options', () => {
     expect(readOptions(['main'])).toMatchObject({
       base: 'main',
       head: 'HEAD',
-      pairs: 12,
+      starts: 8,
+      pairs: 2,
       seconds: 2,
       thresholdPercent: 10,
       slowDownPercent: 0,
@@ -35,8 +36,9 @@ describe('options', () => {
   test.each([
     [[], 'BASE is missing'],
     [['a', 'b', 'c'], 'unexpected argument "c"'],
-    [['a', '--pairs', '5'], '--pairs must be a number from 6 to 99'],
-    [['a', '--pairs', '6.5'], '--pairs must be a whole number'],
+    [['a', '--starts', '5'], '--starts must be a number from 6 to 99'],
+    [['a', '--starts', '6.5'], '--starts must be a whole number'],
+    [['a', '--pairs', '0'], '--pairs must be a number from 1 to 99'],
     [['a', '--seconds', '0'], '--seconds must be a number from 0.5 to 60'],
     [['a', '--threshold', '0'], '--threshold must be a number from 1 to 1000'],
     [['a', '--slow-down', '0'], '--slow-down must be a number from 1 to 1000'],
@@ -129,8 +131,8 @@ describe('npm run bench:compare', () => {
       const running = run(
         process.execPath,
         [
-          ...[RUN, 'HEAD', '--slow-down', '200', '--pairs', '6', '--seconds', '0.5'],
-          ...['--warm-up', '1', '--connections', '4', '--results', results],
+          ...[RUN, 'HEAD', '--slow-down', '200', '--pairs', '1', '--seconds', '0.5'],
+          ...['--starts', '6', '--warm-up', '1', '--connections', '4', '--results', results],
         ],
         { cwd: ROOT },
       )
@@ -146,6 +148,7 @@ describe('npm run bench:compare', () => {
       expect(comparison.verdict).toBe('regression')
       expect(comparison.burnedRounds).toBeGreaterThan(0)
       expect(comparison.base.commit).toMatch(/^[0-9a-f]{12}$/)
+      expect(comparison.starts).toHaveLength(6)
       expect(comparison.pairs).toHaveLength(6)
       for (const { base, head } of comparison.pairs) {
         expect(base.requests).toBeGreaterThan(0)

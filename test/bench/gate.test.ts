@@ -65,7 +65,7 @@ describe('the gate of pull requests', () => {
     expect([code, stdout]).toEqual([0, ''])
     expect(file.match(/a verdict/g)).toHaveLength(2)
     const calls = readFileSync(join(folder, 'calls'), 'utf8').trim().split('\n')
-    expect(calls.map((call) => call.replace(/ --pairs.*/, ''))).toEqual([
+    expect(calls.map((call) => call.replace(/ --starts.*/, ''))).toEqual([
       'run -s bench:compare -- abc HEAD --runtime workerd',
       'run -s bench:compare -- abc HEAD --runtime node --durable',
     ])
@@ -93,11 +93,11 @@ test('a verdict names both revisions, the interval, and what it cannot decide', 
       cpu: { median: 1.08, low: 0.97, high: 1.2, coverage: 0.95 },
       base: revision('main'),
       head: revision('HEAD'),
-      pairs: [1, 2, 3],
+      starts: [1, 2, 3],
     },
     { thresholdPercent: 10, runtime: 'node', durable: true },
   )
-  expect(text).toContain('(node, durable audit): 1.080 (95 %: 0.970 to 1.200)** of 3 pairs')
+  expect(text).toContain('(node, durable audit): 1.080 (95 %: 0.970 to 1.200)** of 3 starts')
   expect(text).toContain('HEAD HEAD (0123456789ab) to BASE main (0123456789ab)')
   expect(text).toContain('noisy: the measurement cannot decide')
 })
