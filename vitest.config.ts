@@ -150,7 +150,9 @@ const ONLY_LONG = [
  * Tests of tools, which start programs and wait for them. `npm run test:all` runs them one after the other, with the
  * modes `early` and `late`: see `dev/test-all.ts`.
  */
-const LATE = ['test/create/**/*.test.ts', 'test/docs/**/*.test.ts', 'test/package/**/*.test.ts']
+const LATE = ['cli/deploy', 'create', 'docs', 'package'].map(
+  (folder) => `test/${folder}/**/*.test.ts`,
+)
 
 /** Black-box tests that continuous integration runs on a cluster. `npm run test:long` runs all of them there. */
 const ON_CLUSTER = ['admission', 'admission-references']
