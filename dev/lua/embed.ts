@@ -6,8 +6,8 @@
  * that another file includes is a library: scripts share its text. With a line `--@script`, it is a
  * script as well. A line `local NAME = VALUE
  * --@inline` declares a constant; its value is inserted where the name is used; `local NAME --@inline
- * PATH` takes the value from the export of a TypeScript module. Comments, empty lines, indentation
- * and spaces between tokens are removed, so a file must not contain text over several lines. Local
+ * PATH` takes the value from the export of a TypeScript module. Comments, indentation, line
+ * breaks and spaces between tokens are removed, so a file must not contain text over several lines. Local
  * variables get short names: those that a file declares for the files that include it have the same ones everywhere.
  */
 import { globSync, readFileSync } from 'node:fs'
@@ -108,6 +108,8 @@ export function readLuaFiles(root: string): LuaFiles {
       .replaceAll(TOKEN, (token) => (token.startsWith('--') ? '' : (constants.get(token) ?? token)))
       .replaceAll(/^[ \t]+|[ \t]+$/gm, '')
       .replaceAll(/^\n+|\n(?=\n)/g, '')
+      // A space is more frequent, so it compresses better. The last line stays one: another text may follow.
+      .replaceAll(/\n(?=.)/g, ' ')
     const lua = withoutSpaces(text)
     return keepsNames ? lua : shortenNames(lua, KEPT, sharedIn(path))
   }
