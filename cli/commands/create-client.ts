@@ -1,9 +1,8 @@
 /** `portcullis clients create`: creates an OAuth client. */
-import type { Command } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
 import { repeated, seconds } from '../arguments.ts'
 import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
 import { usage } from '../failure.ts'
-import { GRANT_NAMES, grant } from '../grants.ts'
 import { readText } from '../text-file.ts'
 
 interface CreateOptions extends CommonOptions {
@@ -108,4 +107,27 @@ function jsonIn(file: string): unknown {
     throw usage(`--jwks: ${file} contains private keys; give public keys only`)
   }
   return value
+}
+
+const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
+const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+const GRANTS: Readonly<Record<string, string>> = {
+  client_credentials: 'client_credentials',
+  refresh_token: 'refresh_token',
+  authorization_code: 'authorization_code',
+  jwt_bearer: JWT_BEARER,
+  [JWT_BEARER]: JWT_BEARER,
+  token_exchange: TOKEN_EXCHANGE,
+  [TOKEN_EXCHANGE]: TOKEN_EXCHANGE,
+}
+
+/** For the help of an option. */
+const GRANT_NAMES =
+  'client_credentials, refresh_token, authorization_code, token_exchange or jwt_bearer'
+
+/** Collects grant types. Also accepts the full URN of token exchange (RFC 8693). */
+function grant(text: string, earlier: readonly string[] = []): readonly string[] {
+  const type = Object.hasOwn(GRANTS, text) ? GRANTS[text] : undefined
+  if (type === undefined) throw new InvalidArgumentError(`It must be ${GRANT_NAMES}.`)
+  return [...earlier, type]
 }

@@ -1,4 +1,6 @@
 /** `portcullis policy check`: mistakes and lints of a policy, with their places. */
+
+import { readFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import { type Policy, requirePolicy } from '../../src/policy/policy.ts'
 import { type Mistake, mistakeAt } from '../../src/problems/mistake.ts'
@@ -9,7 +11,6 @@ import { loadRunTimes } from '../patterns/run-time.ts'
 import { requireProject } from '../project.ts'
 import { counted, type Style, visible } from '../text.ts'
 import type { Finding, PlacedFinding, Severity } from './finding.ts'
-import { ignoresIn } from './ignores.ts'
 import { nearText } from './invalid.ts'
 import { lint, RULES } from './lints.ts'
 import { loadPolicy, policyFile } from './load.ts'
@@ -145,4 +146,22 @@ function lineOf(finding: PlacedFinding, folder: string, { colors }: Style): stri
   const remedy = suggestion === undefined ? '' : `\n    ${visible(suggestion)}`
   const label = colors[PAINTS[severity]](severity)
   return `${colors.bold(visible(at))} ${label} ${rule}${nearText(place.isExact)}\n    ${visible(message)}${remedy}`
+}
+
+const COMMENT = /(?:\/\/|\/\*|^\s*\*)\s*portcullis-ignore ([a-z-]+(?:, ?[a-z-]+)*)/
+const IS_ONLY_COMMENT = /^\s*(?:\/\/|\/\*|\*)/
+
+/** Returns the rules that comments silence, by the number of the line, from 1. */
+export function ignoresIn(file: string): ReadonlyMap<number, readonly string[]> {
+  const ignores = new Map<number, readonly string[]>()
+  let waiting: readonly string[] = []
+  for (const [index, line] of readFileSync(file, 'utf8').split('\n').entries()) {
+    const rules = COMMENT.exec(line)?.[1]?.split(/, ?/) ?? []
+    waiting = [...waiting, ...rules]
+    // A comment on its own line is about the next line with code.
+    if (IS_ONLY_COMMENT.test(line) || line.trim() === '') continue
+    if (waiting.length > 0) ignores.set(index + 1, waiting)
+    waiting = []
+  }
+  return ignores
 }

@@ -1,17 +1,17 @@
 /** One call guards a Hono app: the stages of the gateway, in its order. */
 import type { Context, MiddlewareHandler } from 'hono'
 import type { Principal } from '../access/principal.ts'
-import { ProblemError } from '../errors.ts'
+import { OutOfOrder, ProblemError } from '../errors.ts'
 import { createBuilds } from '../guard/builds.ts'
 import { platformAddress } from '../guard/client-address.ts'
-import type { Declaration } from '../guard/declaration.ts'
+import type { Declaration, DeclarationOf } from '../guard/declaration.ts'
 import { onceForEach } from '../guard/environment.ts'
+import type { GuardState } from '../guard/guarded.ts'
 import type { OnlyKnown, GuardOptions as OptionsOf } from '../guard/options.ts'
 import { type GuardMethods, guardMethods } from '../guard/route-guards.ts'
 import { closeUndeclared } from './closed-routes.ts'
 import { combineDemand } from './demand.ts'
 import type { RouteGuard } from './route-guard.ts'
-import { requireState, stateOf } from './state.ts'
 
 /** Variables of `app.use(guard)`: `caller` is null for an anonymous caller of a public route. */
 export interface GuardVariables {
@@ -117,4 +117,20 @@ export function portcullis<
     admissionOf: (c, what) => ({ c, guarded: requireState(c, declarationOf, what).guarded }),
   })
   return Object.assign(guard, methods)
+}
+
+function stateOf(c: Context): GuardState | undefined {
+  return c.get('portcullis.guard')
+}
+
+/** Returns the state of this guard. Throws `OutOfOrder` for `what` if the guard did not run. */
+function requireState(c: Context, of: DeclarationOf, what: string): GuardState {
+  const state = stateOf(c)
+  if (state?.guarded.declarationOf === of) return state
+  const path = c.req.matchedRoutes[c.req.routeIndex]?.path ?? c.req.path
+  const needed =
+    state === undefined
+      ? 'app.use(guard) must run before it'
+      : 'app.use() of the same guard must run before it; another guard did'
+  throw new OutOfOrder(`${what} on ${c.req.method} ${path}: ${needed}`)
 }

@@ -1,8 +1,15 @@
 /** The rules of an issuer's configuration for its tokens, prepared once for all of them. */
 
+import { headerWord, listWord } from '../../http/header-word.ts'
 import type { ClaimName } from '../../problems/checks.ts'
 import type { Signer } from '../../problems/reasons.ts'
-import { type ClaimSources, type Path, parsePath, parsePaths } from '../../validators/claim-path.ts'
+import {
+  type ClaimPath,
+  type ClaimSources,
+  type Path,
+  parsePath,
+  parsePaths,
+} from '../../validators/claim-path.ts'
 import {
   DEFAULT_ROLES_CLAIM,
   DEFAULT_TENANT_CLAIM,
@@ -13,7 +20,6 @@ import {
 } from '../../validators/issuer.ts'
 import { createNameMap, type NameMap, starIn } from '../../validators/name-pattern.ts'
 import type { Principal } from '../principal.ts'
-import { createClaimHeaders } from './claim-headers.ts'
 import { type JwsHeader, readOwnMember } from './jws.ts'
 import { hasValue, present, valuesAt } from './present.ts'
 import { rejected, rejectedFor } from './rejection.ts'
@@ -256,3 +262,29 @@ function isMet(accepted: string | number | boolean | null, values: readonly unkn
     typeof accepted === 'string' ? matches(accepted, value) : value === accepted,
   )
 }
+
+/** Never shortened: a part of a list of groups could mean something else. */
+const MAX_HEADER_CHARS = 4_096
+
+/** Creates the function that returns the headers of a token for the origin: `identityHeaders` of a policy. Undefined: it has none of the claims. */
+function createClaimHeaders(
+  headers: ReadonlyMap<string, ClaimPath> = new Map(),
+): (payload: Payload) => Principal['headers'] {
+  const paths = [...headers].map(([name, path]) => [name, parsePath(path)] as const)
+  return function readClaimHeaders(payload) {
+    const found: (readonly [string, string])[] = []
+    for (const [name, path] of paths) {
+      const values = valuesAt(payload, path)
+      const isList = values.length > 1 || Array.isArray(values[0])
+      const words = values.flat().flatMap(textOf)
+      const value = isList ? words.map(listWord).join(',') : headerWord(words[0] ?? '')
+      if (value !== '' && value.length <= MAX_HEADER_CHARS) found.push([name, value])
+    }
+    return found.length === 0 ? undefined : found
+  }
+}
+
+const textOf = (value: unknown): readonly string[] =>
+  typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+    ? [String(value)]
+    : []

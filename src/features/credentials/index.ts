@@ -1,15 +1,17 @@
 /** The gateway's own credentials at origins: `import { secret } from 'portcullis/credentials'`. */
 import type { Feature } from '../../gateway/feature.ts'
-import type { OriginCredentials } from '../../origin/credentials.ts'
+import type { CredentialedRoute, OriginCredentials } from '../../origin/credentials.ts'
+import type { OriginRequest } from '../../origin/origin.ts'
+import { type Mistake, mistakeAt } from '../../problems/mistake.ts'
 import { parseConfiguration } from '../../validators/configuration.ts'
 import { failing } from '../../validators/environment.ts'
 import { privateUrl } from '../../validators/variables.ts'
 import { authorizedOrigin, type Credential } from './authorized-origin.ts'
 import type { ClientCredentialsDefinition, SecretDefinition } from './definition.ts'
-import { mistakesInRoute } from './mistakes.ts'
 import { createHeaderCredential, createQueryCredential } from './placements.ts'
 import { clientCredentialsSchema, secretSchema, secretVariable } from './schema.ts'
-import { createTokenCredential } from './token-credential.ts'
+import { type TokenRequestOptions, tokenRequest } from './token-request.ts'
+import { createTokenSource, type TokenSourceOptions } from './token-source.ts'
 
 export type { OriginCredentials } from '../../origin/credentials.ts'
 export type { ClientCredentialsDefinition, SecretDefinition } from './definition.ts'
@@ -135,3 +137,42 @@ function* mistakesInSecret(variable: string, environment: Environment) {
 /** Returns the base64 of the UTF-8 bytes of a text (RFC 7617 section 2.1). */
 const base64 = (text: string): string =>
   btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join(''))
+
+/** Yields the mistakes, with paths relative to the route. `header`: the lower-case name of the one that carries them. */
+function* mistakesInRoute(
+  header: string | undefined,
+  { forwardAuthorization, requestHeaders = {} }: CredentialedRoute,
+): Generator<Mistake> {
+  if (header === undefined) return
+  const conflict = (field: string, how: string) =>
+    mistakeAt('conflict', [field], `${field}: ${how} the header ${header} of the credentials`)
+  if (header === 'authorization' && forwardAuthorization)
+    yield conflict('forwardAuthorization', 'cannot be combined with')
+  const { set = {}, remove = [] } = requestHeaders
+  if ([...Object.keys(set), ...remove].some((name) => name.toLowerCase() === header))
+    yield conflict('requestHeaders', 'must not change')
+}
+
+type TokenCredentialOptions = TokenRequestOptions & Pick<TokenSourceOptions, 'watch' | 'now'>
+
+const HEADER = 'authorization'
+const SCHEME = 'Bearer '
+
+/** Creates the credential that is an access token of the client of an authorization server. */
+function createTokenCredential({ watch, now, ...options }: TokenCredentialOptions): Credential {
+  const tokens = createTokenSource({
+    fetchToken: tokenRequest(options),
+    target: options.endpoint,
+    watch,
+    now,
+  })
+  const tokenOf = ({ headers }: OriginRequest) => (headers.get(HEADER) ?? '').slice(SCHEME.length)
+  return {
+    header: HEADER,
+    async apply(request) {
+      const token = await tokens.current(request.timeoutMs)
+      return { ...request, headers: new Map(request.headers).set(HEADER, SCHEME + token) }
+    },
+    refused: (request) => tokens.drop(tokenOf(request)),
+  }
+}

@@ -1,9 +1,8 @@
 /** Sends the requests of each route to its origin. */
 import type { Principal } from '../../access/principal.ts'
-import type { OriginRouting } from '../../origin/definition.ts'
+import type { HeaderChanges, OriginRouting } from '../../origin/definition.ts'
 import type { Origin } from '../../origin/origin.ts'
 import { isInCanary } from './canary.ts'
-import { headerChange } from './header-changes.ts'
 import { routeTarget } from './route-target.ts'
 
 /** An origin, and what is only for it. */
@@ -64,5 +63,20 @@ export function routedOrigin({ routes }: RoutedOriginOptions): Origin {
       if (response.status !== 101) row.changeResponse?.(response.headers)
       return response
     },
+  }
+}
+
+interface Fields {
+  set(name: string, value: string): unknown
+  delete(name: string): unknown
+}
+
+/** Creates the function that changes headers. */
+function headerChange({ set = {}, remove = [] }: HeaderChanges): (fields: Fields) => void {
+  const values = Object.entries(set).map(([name, value]) => [name.toLowerCase(), value] as const)
+  const names = remove.map((name) => name.toLowerCase())
+  return function change(fields) {
+    for (const name of names) fields.delete(name)
+    for (const [name, value] of values) fields.set(name, value)
   }
 }

@@ -39,9 +39,8 @@ import { createPages } from './rendering/page.ts'
 import { RESERVED_PATHS, SIGNED_OUT_PATH } from './return-path.ts'
 import { sessionDemandSchema, signInSchema } from './schema.ts'
 import { SESSION_COOKIE } from './session.ts'
-import { DEFAULT_TERMS } from './session-defaults.ts'
 import { createSessionReader } from './session-reader.ts'
-import { createSessions } from './sessions.ts'
+import { createSessions, type SessionTerms } from './sessions.ts'
 import { SESSION_STAGES, SIGNED_IN } from './signed-in.ts'
 import { createSignedInUsers } from './signed-in-user.ts'
 
@@ -290,4 +289,11 @@ function* mistakesInRoute(route: RouteDefinition): Generator<Mistake> {
       path: ['session'],
       message: 'session cannot be combined with dpop, anonymous or mcp',
     }
+}
+
+export const DEFAULT_TERMS: SessionTerms = {
+  idleSeconds: 1_800,
+  absoluteSeconds: 43_200,
+  maxSessions: 10,
+  roles: [],
 }

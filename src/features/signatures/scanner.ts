@@ -1,12 +1,10 @@
 import type { Verdict } from '../../inspection/judge.ts'
 import type { SignatureId } from '../../problems/reasons.ts'
-import { decodedBase64 } from './base64.ts'
 import { commandInjection } from './command-injection.ts'
 import { crossSiteScripting } from './cross-site-scripting.ts'
 import type { SignaturesDefinition } from './definition.ts'
 import { ldapInjection } from './ldap-injection.ts'
 import { nosqlInjection } from './nosql-injection.ts'
-import { withoutPadding } from './padding.ts'
 import { pathTraversal } from './path-traversal.ts'
 import { anyOf, oneOf, type SignatureSet } from './signature-set.ts'
 import { sqlInjection } from './sql-injection.ts'
@@ -137,4 +135,68 @@ function decodedOnce(text: string): string | undefined {
     return String.fromCharCode(code)
   })
   return decoded === text ? undefined : decoded
+}
+
+/** Shorter texts are words, and decode to too little for an attack. */
+const MIN_CHARS = 12
+/** First characters of an encoded text that starts with a printable character or white space. */
+const START = /^[CDI-Za-f]/
+/** Both alphabets. A form decodes `+` to a space. */
+const BASE64 = /^[\w+/ -]*={0,2}$/
+const HEAD_CHARS = 12
+/** Words and identifiers seldom decode to this. */
+const PRINTABLE = /^[\t\n\r\x20-\x7e]*$/
+
+/**
+ * Returns the text that a text in Base64 encodes, one character for each byte; undefined if it is no
+ * Base64, or encodes no text.
+ */
+function decodedBase64(text: string): string | undefined {
+  if (text.length < MIN_CHARS || !START.test(text)) return undefined
+  const head = decoded(text.slice(0, HEAD_CHARS))
+  if (head === undefined || !PRINTABLE.test(head) || !BASE64.test(text)) return undefined
+  return decoded(text)
+}
+
+function decoded(text: string): string | undefined {
+  const standard = text.replace(/[- _]/g, (character) => (character === '_' ? '/' : '+'))
+  try {
+    return atob(standard)
+  } catch {
+    return undefined
+  }
+}
+
+/** A text without one of these has no padding. */
+const PADDING = /\s{3}|([;|&"'`(),+~!^<>=/-])\1\1|\/\*/
+const BLANKS = /(?<=[^\S\n])[^\S\n]{1,9999}/g
+const AROUND_NEWLINES = /[^\S\n](?=\n)|(?<=\n)[^\S\n]/g
+/** A third character of a kind. Two of a kind have a meaning of their own, such as `--` and `||`. */
+const REPEATED = /([;|&"'`(),+~!^<>=/-])(?<=\1\1\1)|(?<=\n)\n/g
+
+/**
+ * Returns the text with comments of SQL and JavaScript as one space, with white space as one space
+ * or newline, and with at most two equal separators in a row; undefined if this changes nothing.
+ */
+function withoutPadding(text: string): string | undefined {
+  if (!PADDING.test(text)) return undefined
+  const compact = withoutComments(text)
+    .replace(BLANKS, '')
+    .replace(AROUND_NEWLINES, '')
+    .replace(REPEATED, '')
+  return compact === text ? undefined : compact
+}
+
+function withoutComments(text: string): string {
+  let compact = ''
+  let at = 0
+  let open = text.indexOf('/*')
+  while (open !== -1) {
+    const close = text.indexOf('*/', open + 2)
+    if (close === -1) break
+    compact += `${text.slice(at, open)} `
+    at = close + 2
+    open = text.indexOf('/*', at)
+  }
+  return compact + text.slice(at)
 }

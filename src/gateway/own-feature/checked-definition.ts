@@ -3,6 +3,8 @@
 import * as z from 'zod/mini'
 import { Misconfigured } from '../../errors.ts'
 import { type Mistake, mistakeAt } from '../../problems/mistake.ts'
+import { isProblemCode, type ProblemCode } from '../../problems/problem.ts'
+import type { Denial, Dependency, OAuthErrorCode } from '../../problems/reasons.ts'
 import { issuesOf, mistakeOf } from '../../validators/configuration.ts'
 import type { ListedFeature } from '../../validators/feature.ts'
 import { PERMISSION } from '../../validators/names.ts'
@@ -11,7 +13,6 @@ import { dropsUnknownKeys, zodSchema } from '../../validators/strictness.ts'
 import type { Feature } from '../feature.ts'
 import type { Declared, FeatureCall, FeatureRoute } from './declaration.ts'
 import { FEATURE_NAME, isReserved, kebab, snake, sourceOf, upper } from './names.ts'
-import { isReservedCode } from './reserved-codes.ts'
 
 const MAX_SERIES = 100
 const MAX_MEMBERS = 32
@@ -236,3 +237,45 @@ export function* conflictsOf(
           )
   }
 }
+
+type Reason = Denial['code'] | OAuthErrorCode | Dependency
+/** The codes of features have an underscore. */
+type Reserved = Exclude<Extract<Reason, `${string}_${string}`>, ProblemCode>
+
+/** Where the reason in an audit event begins with another word than the code of the problem. */
+const REASONS: Readonly<Record<Reserved, true>> = {
+  access_denied: true,
+  audit_log: true,
+  call_refused: true,
+  consent_required: true,
+  identity_provider: true,
+  invalid_client: true,
+  invalid_client_metadata: true,
+  invalid_grant: true,
+  invalid_redirect_uri: true,
+  invalid_request: true,
+  invalid_request_uri: true,
+  invalid_scope: true,
+  invalid_target: true,
+  key_set: true,
+  login_required: true,
+  unmet_authentication_requirements: true,
+  oauth_refused: true,
+  permission_missing: true,
+  refused_by_feature: true,
+  relation_missing: true,
+  relation_unknown: true,
+  request_not_supported: true,
+  signature_matched: true,
+  signing_keys: true,
+  token_rejected: true,
+  token_revoked: true,
+  unauthorized_client: true,
+  unsupported_grant_type: true,
+  unsupported_response_type: true,
+  unsupported_token_type: true,
+}
+
+/** Reports whether a caller, or an alert on audit events, would take the code for that of the gateway. */
+const isReservedCode = (code: string): boolean =>
+  isProblemCode(code) || Object.hasOwn(REASONS, code) || code === 'stream_ended'

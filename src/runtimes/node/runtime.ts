@@ -1,6 +1,7 @@
 /** The runtime of a gateway on Node. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { createLaneAdmissionStore } from '../../access/admission/redis/lane-store.ts'
+import type { KeySetCache, StoredKeySet } from '../../access/tokens/key-set-source.ts'
 import { OVERFLOW_TIMEOUT_MS } from '../../audit/queue/audit-queue.ts'
 import { type Runtime, WORKERS } from '../../gateway/runtime.ts'
 import { seriesName } from '../../observability/metrics/counters.ts'
@@ -14,7 +15,6 @@ import { redisNodeSettings } from './environment/redis-environment.ts'
 import { parseRedisUrl } from './environment/redis-url.ts'
 import { serverSettings } from './environment/server-environment.ts'
 import { createEventLog } from './event-log.ts'
-import { createProcessKeySetCache } from './key-set-cache.ts'
 import { createNodeOrigin, type NodeOrigin } from './origin.ts'
 import { OriginResponse } from './origin-response.ts'
 import { type PlaceHeaders, placeHeaders } from './place-headers.ts'
@@ -157,3 +157,18 @@ const clusterCheck = ({ problems }: RespClient): ReadinessCheck => ({
     if (problems().length > 0) throw new Error('the log names the mistakes of the cluster')
   },
 })
+
+/**
+ * Creates the cache. It has one entry for each issuer of the environment, so it needs no bound. After a
+ * reload, the gateway of the new policy finds the key sets here: an issuer that is down at that moment
+ * changes nothing.
+ */
+function createProcessKeySetCache(): KeySetCache {
+  const sets = new Map<string, StoredKeySet>()
+  return {
+    read: async (key) => sets.get(key),
+    async write(key, stored) {
+      sets.set(key, stored)
+    },
+  }
+}

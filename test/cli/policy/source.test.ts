@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { ignoresIn } from '../../../cli/policy/ignores.ts'
+import { ignoresIn } from '../../../cli/policy/check.ts'
 import { readSource } from '../../../cli/policy/source.ts'
 import { ROOT } from '../../harness/process.ts'
 
