@@ -32,23 +32,6 @@ export interface ChainFinding {
  */
 export type Gap = Missing
 
-export interface ChainRows {
-  /** Adds the next row in `seq` order. Returns its state, without its links to other rows. */
-  row(row: StoredRow): RowState
-  /** Adds the next block in the order of `first_seq`. Reports whether it is unchanged. */
-  block(block: StoredBlock): boolean
-  /**
-   * Returns the last row; `seq` is 0 before the first row. `hash` is undefined if the row is
-   * invalid.
-   */
-  last(): { readonly seq: number; readonly hash: unknown }
-  gaps(): readonly Gap[]
-  /** Returns the `seq` of erased rows of the first format, in order. Their hash cannot be computed. */
-  withoutProof(): readonly number[]
-  /** Returns all findings that follow from the rows alone. Call it after the last row. */
-  findings(): readonly ChainFinding[]
-}
-
 /** The previous hash of row 1: 32 zero bytes, base64url. */
 const GENESIS_HASH = 'A'.repeat(43)
 /** Maximum number of changed rows, and of positions, that are compared to find moved rows. */
@@ -58,7 +41,7 @@ const MAX_SUSPECTS = 200
  * Creates a checker of the links between rows. It does no I/O and keeps the state of the rows so
  * far.
  */
-export function createChainRows(): ChainRows {
+export function createChainRows() {
   const gaps: Gap[] = []
   const broken: StoredRow[] = []
   const brokenBlocks: StoredBlock[] = []
@@ -125,12 +108,20 @@ export function createChainRows(): ChainRows {
   }
 
   return {
+    /** Adds the next row in `seq` order. Returns its state, without its links to other rows. */
     row,
+    /** Adds the next block in the order of `first_seq`. Reports whether it is unchanged. */
     block,
-    last: () => ({ seq: lastSeq, hash: link }),
-    gaps: () => gaps,
-    withoutProof: () => withoutProof,
-    findings: () => [
+    /**
+     * Returns the last row; `seq` is 0 before the first row. `hash` is undefined if the row is
+     * invalid.
+     */
+    last: (): { readonly seq: number; readonly hash: unknown } => ({ seq: lastSeq, hash: link }),
+    gaps: (): readonly Gap[] => gaps,
+    /** Returns the `seq` of erased rows of the first format, in order. Their hash cannot be computed. */
+    withoutProof: (): readonly number[] => withoutProof,
+    /** Returns all findings that follow from the rows alone. Call it after the last row. */
+    findings: (): readonly ChainFinding[] => [
       ...replaced.map(
         (seq): ChainFinding => ({
           kind: 'changed',

@@ -3,25 +3,6 @@ import { compactVerify, createLocalJWKSet, type JSONWebKeySet } from 'jose'
 import type { ChainFinding } from './chain.ts'
 import { canonical, type StoredRow } from './chain-hash.ts'
 
-export interface Checkpoints {
-  /**
-   * Adds the next checkpoint in `seq` order. `hash` is the hash of its row, or undefined if the row
-   * is missing.
-   */
-  checkpoint(checkpoint: StoredRow, hash: unknown): Promise<void>
-  /** Returns the last row that retention deleted, or undefined if no rows were deleted. */
-  pruned(): { readonly seq: number; readonly hash: unknown } | undefined
-  /** Returns the `seq` of checkpoints without a row. */
-  orphans(): readonly number[]
-  counts(): { readonly checkpoints: number; readonly signed: number }
-  /** Returns the `seq` of the last row that a valid signature covers, or 0. */
-  sealed(): number
-  /** Returns the `seq` of each checkpoint with a valid signature, in order. */
-  signed(): readonly number[]
-  /** Returns all findings. Call it after the last checkpoint. */
-  findings(): readonly ChainFinding[]
-}
-
 const TYPE = 'portcullis-checkpoint+jws'
 /**
  * Public members of a JWK. Private members are dropped, so an operator can pass a private key file.
@@ -47,7 +28,7 @@ export function publicKeysIn(text: string): JSONWebKeySet {
  * Creates a checker of checkpoints. Without `keys`, it ignores signatures. With `keys`, at least
  * one checkpoint must have a valid signature.
  */
-export function createCheckpoints(keys: JSONWebKeySet | undefined): Checkpoints {
+export function createCheckpoints(keys: JSONWebKeySet | undefined) {
   const keySet = keys && createLocalJWKSet(keys)
   const findings: ChainFinding[] = []
   const orphans: number[] = []
@@ -70,7 +51,11 @@ export function createCheckpoints(keys: JSONWebKeySet | undefined): Checkpoints 
   }
 
   return {
-    async checkpoint(checkpoint, hash) {
+    /**
+     * Adds the next checkpoint in `seq` order. `hash` is the hash of its row, or undefined if the row
+     * is missing.
+     */
+    async checkpoint(checkpoint: StoredRow, hash: unknown): Promise<void> {
       const seq = Number(checkpoint.seq)
       const isPruned = checkpoint.kind === 'pruned'
       checkpoints += 1
@@ -87,12 +72,20 @@ export function createCheckpoints(keys: JSONWebKeySet | undefined): Checkpoints 
         if (!isPruned) orphans.push(seq)
       } else if (hash !== checkpoint.hash) complain(seq, 'its row has another hash')
     },
-    pruned: () => pruned,
-    orphans: () => orphans,
-    counts: () => ({ checkpoints, signed: signed.length }),
-    sealed: () => signed.reduce((most, seq) => Math.max(most, seq), 0),
-    signed: () => signed,
-    findings: () =>
+    /** Returns the last row that retention deleted, or undefined if no rows were deleted. */
+    pruned: (): { readonly seq: number; readonly hash: unknown } | undefined => pruned,
+    /** Returns the `seq` of checkpoints without a row. */
+    orphans: (): readonly number[] => orphans,
+    counts: (): { readonly checkpoints: number; readonly signed: number } => ({
+      checkpoints,
+      signed: signed.length,
+    }),
+    /** Returns the `seq` of the last row that a valid signature covers, or 0. */
+    sealed: (): number => signed.reduce((most, seq) => Math.max(most, seq), 0),
+    /** Returns the `seq` of each checkpoint with a valid signature, in order. */
+    signed: (): readonly number[] => signed,
+    /** Returns all findings. Call it after the last checkpoint. */
+    findings: (): readonly ChainFinding[] =>
       keys !== undefined && signed.length === 0
         ? [
             ...findings,

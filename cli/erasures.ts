@@ -2,18 +2,6 @@
 import type { ChainFinding } from './chain.ts'
 import type { RowState, StoredRow } from './chain-hash.ts'
 
-export interface Erasures {
-  /** Adds the next row and its state. */
-  row(row: StoredRow, state: RowState): void
-  /**
-   * Returns the number of erased rows, and how many of them belong to an erasure that the given
-   * rows do not record.
-   */
-  counts(): { readonly erased: number; readonly unexplained: number }
-  /** Returns all findings. `isAll`: no rows follow the given ones. Call it after the last row. */
-  findings(isAll: boolean): readonly ChainFinding[]
-}
-
 interface Seen {
   rows: number
   /** Position of the first one. */
@@ -29,7 +17,7 @@ const COUNT = /^audit_erased:(\d{1,15})$/
  * Creates a checker of erasures. A complete erasure leaves two events in the chain, and the second
  * one records the maximum number of erased rows.
  */
-export function createErasures(): Erasures {
+export function createErasures() {
   const seen = new Map<string, Seen>()
   /** Maximum number of erased rows by erasure id. Infinity while the erasure is in progress. */
   const allowed = new Map<string, number>()
@@ -45,7 +33,8 @@ export function createErasures(): Erasures {
   }
 
   return {
-    row(row, state) {
+    /** Adds the next row and its state. */
+    row(row: StoredRow, state: RowState): void {
       if (state === 'whole') explain(row)
       if (state !== 'erased') return
       const erasure = String(row.erasure)
@@ -53,13 +42,18 @@ export function createErasures(): Erasures {
       one.rows += 1
       seen.set(erasure, one)
     },
-    counts() {
+    /**
+     * Returns the number of erased rows, and how many of them belong to an erasure that the given
+     * rows do not record.
+     */
+    counts(): { readonly erased: number; readonly unexplained: number } {
       const all = [...seen]
       const unknown = all.filter(([erasure]) => !allowed.has(erasure))
       const sum = (some: typeof all) => some.reduce((rows, [, one]) => rows + one.rows, 0)
       return { erased: sum(all), unexplained: sum(unknown) }
     },
-    findings: (isAll) =>
+    /** Returns all findings. `isAll`: no rows follow the given ones. Call it after the last row. */
+    findings: (isAll: boolean): readonly ChainFinding[] =>
       [...seen].flatMap(([erasure, { rows, seq }]): ChainFinding[] => {
         const most = allowed.get(erasure) ?? (isAll ? 0 : Number.POSITIVE_INFINITY)
         if (rows <= most) return []

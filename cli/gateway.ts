@@ -42,17 +42,7 @@ const OPTIONAL: ReadonlyMap<string, string> = new Map([
 
 export type Query = Readonly<Record<string, string | number | undefined>>
 
-export interface Gateway {
-  /** Ids of the requests of this client, which the audit trail contains as well. */
-  readonly requestIds: ReadonlySet<string>
-  get<Answer extends object>(path: string, query?: Query): Promise<Answer>
-  /** A `query` with `wait` has a longer timeout. */
-  post<Answer extends object>(path: string, body: object, query?: Query): Promise<Answer>
-  patch<Answer extends object>(path: string, body: object): Promise<Answer>
-  delete(path: string, query?: Query): Promise<void>
-  /** RFC 7662. */
-  introspect(token: string): Promise<{ readonly active?: unknown }>
-}
+export type Gateway = ReturnType<typeof createGateway>
 
 interface Metadata {
   readonly token_endpoint?: unknown
@@ -68,7 +58,7 @@ interface TokenAnswer {
  * Creates the client. All its requests are in one trace, and lists of the audit trail group them by it. Sends no request before
  * the first call. `signal` aborts calls in progress.
  */
-export function createGateway(connection: Connection, signal?: AbortSignal): Gateway {
+export function createGateway(connection: Connection, signal?: AbortSignal) {
   const requestIds = new Set<string>()
   const traceId = randomBytes(TRACE_ID_BYTES).toString('hex')
   const onRequestId = (id: string) => void requestIds.add(id)
@@ -179,15 +169,23 @@ export function createGateway(connection: Connection, signal?: AbortSignal): Gat
   }
 
   return {
+    /** Ids of the requests of this client, which the audit trail contains as well. */
     requestIds,
-    get: async <Answer extends object>(path: string, query: Query = {}) =>
+    get: async <Answer extends object>(path: string, query: Query = {}): Promise<Answer> =>
       (await call('GET', path, query)) as Answer,
-    post: async <Answer extends object>(path: string, body: object, query: Query = {}) =>
-      (await call('POST', path, query, body)) as Answer,
-    patch: async <Answer extends object>(path: string, body: object) =>
+    /** A `query` with `wait` has a longer timeout. */
+    post: async <Answer extends object>(
+      path: string,
+      body: object,
+      query: Query = {},
+    ): Promise<Answer> => (await call('POST', path, query, body)) as Answer,
+    patch: async <Answer extends object>(path: string, body: object): Promise<Answer> =>
       (await call('PATCH', path, {}, body)) as Answer,
-    delete: async (path, query = {}) => void (await call('DELETE', path, query)),
-    introspect: async (value) => form(await endpoint('introspection_endpoint'), { token: value }),
+    delete: async (path: string, query: Query = {}): Promise<void> =>
+      void (await call('DELETE', path, query)),
+    /** RFC 7662. */
+    introspect: async (value: string): Promise<{ readonly active?: unknown }> =>
+      form(await endpoint('introspection_endpoint'), { token: value }),
   }
 }
 

@@ -3,37 +3,13 @@
 import { compactTable } from './compact.ts'
 import type { Failure } from './failure.ts'
 import { styleFor } from './terminal.ts'
-import { duration, record, type Style, table, visible, visibleJson } from './text.ts'
+import { duration, record, table, visible, visibleJson } from './text.ts'
 
 /** Results go to stdout, everything else to stderr. */
-export interface Output {
-  /** The style of texts for {@link result}. */
-  readonly style: Style
-  /** Writes `answer` with `--json`, and `text` otherwise. */
-  result(answer: unknown, text: string): void
-  /** Writes the members of one object. */
-  thing(answer: object): void
-  /** Writes the members of one object, of which `secret` is shown once: first, and followed by a remark. */
-  once(answer: object, secret: string): void
-  /**
-   * Writes one page of a list and how to get the next one. `rows` are the items of `answer`, and
-   * `what` names them in the plural. `orElse` is an additional remark for an empty list.
-   */
-  list(
-    answer: { readonly cursor?: string },
-    rows: readonly object[],
-    columns: readonly string[],
-    what: string,
-    orElse?: string,
-  ): void
-  /** Formats rows for the terminal; every column in a file or a pipe. See `compact.ts`. */
-  fitted(rows: readonly object[], columns: readonly string[]): string
-  /** Writes a remark for people. Does nothing with `--json`. */
-  remark(text: string): void
-}
+export type Output = ReturnType<typeof createOutput>
 
 /** `wide`: tables have every column, and are not fitted to the terminal. */
-export function createOutput(json: boolean, wide = false): Output {
+export function createOutput(json: boolean, wide = false) {
   const own = styleFor(process.stdout)
   const style = wide ? { ...own, width: Number.POSITIVE_INFINITY } : own
   const { dim } = styleFor(process.stderr).colors
@@ -54,12 +30,18 @@ export function createOutput(json: boolean, wide = false): Output {
     return text
   }
   return {
+    /** The style of texts for {@link result}. */
     style,
+    /** Writes `answer` with `--json`, and `text` otherwise. */
     result,
+    /** Writes a remark for people. Does nothing with `--json`. */
     remark,
+    /** Formats rows for the terminal; every column in a file or a pipe. See `compact.ts`. */
     fitted,
-    thing: (answer) => result(answer, record(answer, style)),
-    once(answer, secret) {
+    /** Writes the members of one object. */
+    thing: (answer: object): void => result(answer, record(answer, style)),
+    /** Writes the members of one object, of which `secret` is shown once: first, and followed by a remark. */
+    once(answer: object, secret: string): void {
       const { [secret]: value, ...rest } = answer as Readonly<Record<string, unknown>>
       const { bold, green } = style.colors
       const first = `${bold(secret)}  ${bold(green(visible(String(value))))}`
@@ -69,7 +51,17 @@ export function createOutput(json: boolean, wide = false): Output {
       )
       if (value !== undefined) remark(`Copy ${secret} now: it is shown once and not stored.`)
     },
-    list(answer, rows, columns, what, orElse) {
+    /**
+     * Writes one page of a list and how to get the next one. `rows` are the items of `answer`, and
+     * `what` names them in the plural. `orElse` is an additional remark for an empty list.
+     */
+    list(
+      answer: { readonly cursor?: string },
+      rows: readonly object[],
+      columns: readonly string[],
+      what: string,
+      orElse?: string,
+    ): void {
       if (json || rows.length > 0) result(answer, json ? '' : listed(rows, columns, what))
       else remark([`No ${what}.`, orElse].filter(Boolean).join(' '))
       if (answer.cursor !== undefined) remark(`More entries: --cursor ${answer.cursor}`)

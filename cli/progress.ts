@@ -3,17 +3,10 @@ import { visible } from './text.ts'
 
 const INTERVAL_MS = 200
 
-export interface Progress {
-  /** Shows the beginning of a step. */
-  begin(step: string): void
-  /** Shows how far the step is, at most five times a second. */
-  update(text: string): void
-  /** Removes the line. */
-  end(): void
-}
+export type Progress = ReturnType<typeof createProgress>
 
 /** Creates a line on stderr. `isShown` is false with `--json`. A file or a pipe gets no line. */
-export function createProgress(isShown: boolean): Progress {
+export function createProgress(isShown: boolean) {
   const stream = process.stderr
   let shownMs = Number.NEGATIVE_INFINITY
   let isPresent = false
@@ -24,11 +17,14 @@ export function createProgress(isShown: boolean): Progress {
     stream.write(`\r\u001b[K${visible(text)}`)
   }
   return {
+    /** Shows the beginning of a step. */
     begin: show,
-    update(text) {
+    /** Shows how far the step is, at most five times a second. */
+    update(text: string): void {
       if (performance.now() - shownMs >= INTERVAL_MS) show(text)
     },
-    end() {
+    /** Removes the line. */
+    end(): void {
       if (isPresent) stream.write('\r\u001b[K')
       isPresent = false
     },

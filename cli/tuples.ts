@@ -69,22 +69,15 @@ function tupleOfJson(text: string): Tuple | undefined {
   return { object, relation, subject } as Tuple
 }
 
-/** Groups tuples into batches. */
-export interface TupleBatches {
-  /**
-   * Adds a tuple, unless the current batch contains it already. Returns the previous batch if it is
-   * full.
-   */
-  add(numbered: NumberedTuple): readonly NumberedTuple[] | undefined
-  /** Returns the last, incomplete batch. */
-  rest(): readonly NumberedTuple[]
-}
-
-export function createTupleBatches(): TupleBatches {
+export function createTupleBatches() {
   let batch = new Map<string, NumberedTuple>()
   let bytes = 0
   return {
-    add(numbered) {
+    /**
+     * Adds a tuple, unless the current batch contains it already. Returns the previous batch if it is
+     * full.
+     */
+    add(numbered: NumberedTuple): readonly NumberedTuple[] | undefined {
       const text = textOfTuple(numbered.tuple)
       if (batch.has(text)) return undefined
       const size = Buffer.byteLength(JSON.stringify(text))
@@ -98,6 +91,7 @@ export function createTupleBatches(): TupleBatches {
       bytes += size
       return full
     },
-    rest: () => [...batch.values()],
+    /** Returns the last, incomplete batch. */
+    rest: (): readonly NumberedTuple[] => [...batch.values()],
   }
 }

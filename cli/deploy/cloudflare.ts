@@ -28,20 +28,7 @@ interface Deployment {
   readonly createdAt: string
 }
 
-export interface Cloudflare {
-  hasQueue(name: string): Promise<boolean>
-  /** Returns undefined if the database does not exist. */
-  databaseId(name: string): Promise<string | undefined>
-  /** Returns the names of the applied migrations. */
-  appliedMigrations(databaseId: string): Promise<readonly string[]>
-  hasBucket(name: string): Promise<boolean>
-  /** Returns the names of the secrets, or undefined if the Worker does not exist. */
-  secrets(worker: string): Promise<readonly string[] | undefined>
-  /** Returns the latest deployments, newest first. Empty if the Worker does not exist. */
-  deployments(worker: string): Promise<readonly Deployment[]>
-  /** Returns the account's subdomain of workers.dev; undefined if it has none. */
-  subdomain(): Promise<string | undefined>
-}
+export type Cloudflare = ReturnType<typeof createCloudflare>
 
 /** A response of the API. */
 interface Answer {
@@ -54,11 +41,7 @@ interface Answer {
  * Creates access to an account. Every method throws a {@link Failure} that names the token, the
  * account or a permission if Cloudflare refuses a call, and exit code 3 if it does not answer.
  */
-export function createCloudflare({
-  token,
-  accountId,
-  baseUrl = DEFAULT_BASE_URL,
-}: Credentials): Cloudflare {
+export function createCloudflare({ token, accountId, baseUrl = DEFAULT_BASE_URL }: Credentials) {
   async function send(path: string, body?: object): Promise<Answer> {
     let response: Response
     let text: string
@@ -121,16 +104,18 @@ export function createCloudflare({
   }
 
   return {
-    async hasQueue(name) {
+    async hasQueue(name: string): Promise<boolean> {
       const queues = listOf(await call(`/queues?name=${encodeURIComponent(name)}`))
       return queues.some((queue) => queue.queue_name === name)
     },
-    async databaseId(name) {
+    /** Returns undefined if the database does not exist. */
+    async databaseId(name: string): Promise<string | undefined> {
       const databases = listOf(await call(`/d1/database?name=${encodeURIComponent(name)}`))
       const found = databases.find((database) => database.name === name)
       return found === undefined ? undefined : String(found.uuid)
     },
-    async appliedMigrations(databaseId) {
+    /** Returns the names of the applied migrations. */
+    async appliedMigrations(databaseId: string): Promise<readonly string[]> {
       const query = async (sql: string) => {
         const [first] = listOf(await call(`/d1/database/${databaseId}/query`, { sql }))
         return listOf(first?.results).map(({ name }) => String(name))
@@ -138,14 +123,16 @@ export function createCloudflare({
       const tables = await query("SELECT name FROM sqlite_master WHERE name = 'd1_migrations'")
       return tables.length === 0 ? [] : query('SELECT name FROM d1_migrations ORDER BY id')
     },
-    async hasBucket(name) {
+    async hasBucket(name: string): Promise<boolean> {
       return (await call(`/r2/buckets/${encodeURIComponent(name)}`)) !== undefined
     },
-    async secrets(worker) {
+    /** Returns the names of the secrets, or undefined if the Worker does not exist. */
+    async secrets(worker: string): Promise<readonly string[] | undefined> {
       const secrets = await call(`/workers/scripts/${encodeURIComponent(worker)}/secrets`)
       return secrets === undefined ? undefined : listOf(secrets).map(({ name }) => String(name))
     },
-    async deployments(worker) {
+    /** Returns the latest deployments, newest first. Empty if the Worker does not exist. */
+    async deployments(worker: string): Promise<readonly Deployment[]> {
       const answer = await call(`/workers/scripts/${encodeURIComponent(worker)}/deployments`)
       const { deployments } = (answer ?? {}) as { readonly deployments?: unknown }
       return listOf(deployments)
@@ -155,7 +142,8 @@ export function createCloudflare({
           createdAt: String(created_on),
         }))
     },
-    async subdomain() {
+    /** Returns the account's subdomain of workers.dev; undefined if it has none. */
+    async subdomain(): Promise<string | undefined> {
       const { subdomain } = ((await call('/workers/subdomain')) ?? {}) as { subdomain?: string }
       return subdomain
     },

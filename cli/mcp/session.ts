@@ -28,15 +28,8 @@ interface Answer {
   readonly error?: { readonly code?: unknown; readonly message?: unknown }
 }
 
-export interface McpSession {
-  /** Returns all entries of a list, by name. Empty if the server does not have the method. */
-  list(kind: ListKind): Promise<ReadonlyMap<string, Entry>>
-  /** Ends the session at the server. Never rejects. */
-  close(): Promise<void>
-}
-
 /** Opens a session, or none with a server that has no sessions. Throws a `Failure` that says what the server did. */
-export async function openMcpSession(url: URL, token: string | undefined): Promise<McpSession> {
+export async function openMcpSession(url: URL, token: string | undefined) {
   let nextId = 1
   let session: string | undefined
   let version = VERSION
@@ -99,7 +92,13 @@ export async function openMcpSession(url: URL, token: string | undefined): Promi
 
   await begin()
   return {
-    async list({ method, member, key, maxKey = MAX_NAME }) {
+    /** Returns all entries of a list, by name. Empty if the server does not have the method. */
+    async list({
+      method,
+      member,
+      key,
+      maxKey = MAX_NAME,
+    }: ListKind): Promise<ReadonlyMap<string, Entry>> {
       const found = new Map<string, Entry>()
       const cursors = new Set<string>()
       let cursor: string | undefined
@@ -127,7 +126,8 @@ export async function openMcpSession(url: URL, token: string | undefined): Promi
         cursor = nextCursor
       }
     },
-    async close() {
+    /** Ends the session at the server. Never rejects. */
+    async close(): Promise<void> {
       if (session === undefined) return
       const signal = AbortSignal.timeout(TIMEOUT_MS)
       const ended = await fetch(url, {

@@ -6,14 +6,7 @@ import { withSuggestion } from '../../src/suggestions/did-you-mean.ts'
 import type { Located } from './located.ts'
 import type { Notes } from './notes.ts'
 
-export interface Coverage {
-  /** Records a node whose meaning is imported or noted. Its members are recorded one by one. */
-  use(node: Located): void
-  /** Records a node with everything below it. */
-  useAll(node: Located): void
-  /** Adds a note for each node that is not recorded. Returns the number of nodes. */
-  report(roots: readonly Located[], notes: Notes): NodeCounts
-}
+export type Coverage = ReturnType<typeof createCoverage>
 
 export interface NodeCounts {
   readonly total: number
@@ -98,7 +91,7 @@ const KNOWN_MEMBERS = [
 ]
 const OWN_EXTENSION = 'x-portcullis-'
 
-export function createCoverage(): Coverage {
+export function createCoverage() {
   const states = new Map<string, Map<string, State>>()
 
   function statesIn(file: string): Map<string, State> {
@@ -121,9 +114,12 @@ export function createCoverage(): Coverage {
   }
 
   return {
-    use: (node) => record(node, 'used'),
-    useAll: (node) => record(node, 'whole'),
-    report(roots, notes) {
+    /** Records a node whose meaning is imported or noted. Its members are recorded one by one. */
+    use: (node: Located): void => record(node, 'used'),
+    /** Records a node with everything below it. */
+    useAll: (node: Located): void => record(node, 'whole'),
+    /** Adds a note for each node that is not recorded. Returns the number of nodes. */
+    report(roots: readonly Located[], notes: Notes): NodeCounts {
       let total = 0
       let noted = 0
       for (const root of roots) {

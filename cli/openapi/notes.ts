@@ -17,15 +17,9 @@ export interface Note {
 }
 
 /** Collects notes. Equal notes count once. */
-export interface Notes {
-  unmapped(place: string, message: string): void
-  approximated(place: string, message: string): void
-  assumed(place: string, message: string): void
-  ignored(place: string, message: string): void
-  all(): readonly Note[]
-}
+export type Notes = ReturnType<typeof createNotes>
 
-export function createNotes(): Notes {
+export function createNotes() {
   const notes = new Map<string, Note>()
   const add = (kind: NoteKind) => (place: string, message: string) => {
     notes.set(`${kind} ${place} ${message}`, { kind, place, message })
@@ -35,6 +29,6 @@ export function createNotes(): Notes {
     approximated: add('approximated'),
     assumed: add('assumed'),
     ignored: add('ignored'),
-    all: () => [...notes.values()],
+    all: (): readonly Note[] => [...notes.values()],
   }
 }

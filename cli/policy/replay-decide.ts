@@ -45,10 +45,7 @@ export interface ReplayOptions {
   readonly policyTester: (policy: Policy, options?: PolicyTesterOptions) => PolicyTester
 }
 
-export interface Predictor {
-  /** Returns the decision at once if an equal event was decided before. */
-  predict(event: RecordedEvent, grants: Grants | undefined): Prediction | Promise<Prediction>
-}
+export type Predictor = ReturnType<typeof createPredictor>
 
 /** A possible caller. Null: without a credential. */
 type Caller = (Grants & { readonly isKey?: boolean }) | null
@@ -78,7 +75,7 @@ const MAX_KNOWN = 100_000
 /** After these requests a tester is replaced, because it keeps the tokens of all callers. */
 const MAX_REQUESTS = 5_000
 
-export function createPredictor({ proposed, recorded, policyTester }: ReplayOptions): Predictor {
+export function createPredictor({ proposed, recorded, policyTester }: ReplayOptions) {
   const known = new Map<string, Prediction>()
   const now = createDecider(proposed, policyTester)
   const then = recorded && createDecider(recorded, policyTester)
@@ -174,7 +171,8 @@ export function createPredictor({ proposed, recorded, policyTester }: ReplayOpti
   }
 
   return {
-    predict(event, grants) {
+    /** Returns the decision at once if an equal event was decided before. */
+    predict(event: RecordedEvent, grants: Grants | undefined): Prediction | Promise<Prediction> {
       const { method, route, host, decision, reason, actor, address } = event
       const isErased = address === ERASED_ADDRESS
       const caller = actor.subject !== null && (grants ?? 'unknown')

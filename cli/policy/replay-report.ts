@@ -62,14 +62,7 @@ export interface ReplayReport {
   readonly unknowns: readonly { readonly why: string; readonly requests: number }[]
 }
 
-export interface Tally {
-  add(event: ReplayedEvent, grants: Grants | undefined, prediction: Prediction): void
-  addMalformed(): void
-  /** Counts an event that no route of a policy decides. */
-  addOfGateway(): void
-  readonly events: number
-  report(): ReplayReport
-}
+export type Tally = ReturnType<typeof createTally>
 
 const MAX_GROUPS = 10_000
 const MAX_NAMES = 1_000
@@ -83,7 +76,7 @@ interface Group extends Pick<Change, 'method' | 'route' | 'host' | 'from' | 'to'
   readonly clients: Map<string, number>
 }
 
-export function createTally(limitSamples: number): Tally {
+export function createTally(limitSamples: number) {
   const groups = new Map<string, Group>()
   const unknowns = new Map<string, number>()
   let [events, malformed, ofGateway, same, changed, unknown, ungrouped] = [0, 0, 0, 0, 0, 0, 0]
@@ -117,10 +110,10 @@ export function createTally(limitSamples: number): Tally {
   }
 
   return {
-    get events() {
+    get events(): number {
       return events
     },
-    add(event, grants, prediction) {
+    add(event: ReplayedEvent, grants: Grants | undefined, prediction: Prediction): void {
       events += 1
       if (prediction.decision === 'unknown') {
         unknown += 1
@@ -132,14 +125,15 @@ export function createTally(limitSamples: number): Tally {
       if (isSame) same += 1
       else addChange(event, grants, { decision, reason })
     },
-    addMalformed() {
+    addMalformed(): void {
       malformed += 1
     },
-    addOfGateway() {
+    /** Counts an event that no route of a policy decides. */
+    addOfGateway(): void {
       events += 1
       ofGateway += 1
     },
-    report: () => ({
+    report: (): ReplayReport => ({
       replayed: REPLAYED_STAGES,
       notReplayed: NOT_REPLAYED_STAGES,
       events,

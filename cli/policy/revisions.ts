@@ -20,23 +20,11 @@ import { loadPolicy, policyFile } from './load.ts'
 /** An archive of a repository is this large at most. */
 const MAX_ARCHIVE_BYTES = 1_073_741_824
 
-export interface Revisions {
-  /**
-   * Loads `file`, or `revision:path` with the path from the root of the repository, or from `./`.
-   * `option` is the argument that names it, for messages. Default `policy diff`.
-   */
-  load(spec: string, option?: string): Promise<Policy>
-  /** Loads `file` as it is in a revision. */
-  loadAt(revision: string, file: string): Promise<Policy>
-  /** Removes the temporary folders. */
-  close(): void
-}
-
 /**
  * Creates a loader for the project in `root`. A revision is unpacked into a temporary folder, in which
  * imports of the policy resolve. Packages are those that the project has now.
  */
-export function openRevisions(folder: string, root: string): Revisions {
+export function openRevisions(folder: string, root: string) {
   const unpacked = new Map<string, string>()
 
   function git(...args: readonly string[]): string {
@@ -123,7 +111,11 @@ export function openRevisions(folder: string, root: string): Revisions {
   }
 
   return {
-    async load(spec, option = 'policy diff') {
+    /**
+     * Loads `file`, or `revision:path` with the path from the root of the repository, or from `./`.
+     * `option` is the argument that names it, for messages. Default `policy diff`.
+     */
+    async load(spec: string, option: string = 'policy diff'): Promise<Policy> {
       const [, revision, path] = /^([^:]+):(.+)$/s.exec(spec) ?? []
       if (revision === undefined || path === undefined || existsSync(resolve(folder, spec)))
         return await loadChecked(policyFile(spec, option, folder, root), spec, (read) =>
@@ -131,11 +123,13 @@ export function openRevisions(folder: string, root: string): Revisions {
         )
       return await loadFrom(revision, path)
     },
-    async loadAt(revision, file) {
+    /** Loads `file` as it is in a revision. */
+    async loadAt(revision: string, file: string): Promise<Policy> {
       const path = relative(realpathSync(folder), realpathSync(file))
       return await loadFrom(revision, path.startsWith('.') ? path : `./${path}`)
     },
-    close() {
+    /** Removes the temporary folders. */
+    close(): void {
       for (const target of unpacked.values()) rmSync(target, { recursive: true, force: true })
     },
   }

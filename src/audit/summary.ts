@@ -79,21 +79,10 @@ const bucketMsOf = (spanMs: number): number => {
 
 type Kind = Pick<AuditEvent, 'decision' | 'reason' | 'route' | 'status'>
 
-export interface Counter {
-  add(event: AuditEvent): void
-  /** Counts only the caller of an event. */
-  addCaller(event: AuditEvent): void
-  /** Adds `count` events of one kind, apart from their time. */
-  addKind(kind: Kind, count: number): void
-  /** Adds `count` events at a time, in milliseconds since the epoch. */
-  addTime(ms: number, decision: Kind['decision'], count: number): void
-  addDuration(ms: number, count: number): void
-  /** `callersSinceMs`: default `countedSinceMs`. */
-  result(countedSinceMs: number, callersSinceMs?: number): Summary
-}
+export type Counter = ReturnType<typeof createCounter>
 
 /** Creates the counter of a period. */
-export function createCounter(sinceMs: number, untilMs: number): Counter {
+export function createCounter(sinceMs: number, untilMs: number) {
   const bucketMs = bucketMsOf(untilMs - sinceMs)
   const firstMs = Math.floor(sinceMs / bucketMs) * bucketMs
   const buckets = Array.from({ length: Math.ceil((untilMs - firstMs) / bucketMs) }, (_, at) => ({
@@ -118,8 +107,8 @@ export function createCounter(sinceMs: number, untilMs: number): Counter {
       .slice(0, MAX_VALUES)
       .map(([value, count]) => ({ value, count }))
 
-  const counter: Counter = {
-    add(event) {
+  const counter = {
+    add(event: AuditEvent): void {
       counter.addTime(Date.parse(event.time), event.decision, 1)
       counter.addKind(event, 1)
       counter.addCaller(event)
@@ -130,24 +119,28 @@ export function createCounter(sinceMs: number, untilMs: number): Counter {
           1,
         )
     },
-    addCaller({ actor, address }) {
+    /** Counts only the caller of an event. */
+    addCaller({ actor, address }: AuditEvent): void {
       addTo('client', actor.client, 1)
       addTo('tenant', actor.tenant, 1)
       addTo('subject', actor.subject, 1)
       addTo('address', address, 1)
     },
-    addTime(ms, decision, count) {
+    /** Adds `count` events at a time, in milliseconds since the epoch. */
+    addTime(ms: number, decision: Kind['decision'], count: number): void {
       const bucket = buckets[Math.floor((ms - firstMs) / bucketMs)]
       if (bucket !== undefined) bucket[decision] += count
     },
-    addKind({ decision, reason, route, status }, count) {
+    /** Adds `count` events of one kind, apart from their time. */
+    addKind({ decision, reason, route, status }: Kind, count: number): void {
       all[decision] += count
       if (decision !== 'allow') addTo('reason', reason, count)
       addTo('route', route, count)
       addTo('status', String(status), count)
     },
-    addDuration: (ms, count) => void durations.push([ms, count]),
-    result(countedSinceMs, callersSinceMs = countedSinceMs) {
+    addDuration: (ms: number, count: number): void => void durations.push([ms, count]),
+    /** `callersSinceMs`: default `countedSinceMs`. */
+    result(countedSinceMs: number, callersSinceMs: number = countedSinceMs): Summary {
       durations.sort(([a], [b]) => a - b)
       const total = durations.reduce((sum, [, count]) => sum + count, 0)
       const at = (share: number) => {

@@ -11,23 +11,13 @@ import { OPTIONS } from './schema.ts'
 /** The guards, or the app that refuses every request because the options are wrong. */
 export type Outcome = { readonly guarded: Guarded } | { readonly refusal: Hono }
 
-export interface Builds {
-  /** Identifies the guard, for whatever environment it is built. */
-  readonly declarationOf: DeclarationOf
-  /** Builds the guards for an environment. Returns the same ones if the options are fixed. */
-  build(env: object): Outcome
-  /**
-   * Adds the guard of a route, also to the guards that are built already. Throws `Misconfigured` if their
-   * options do not have its limits.
-   */
-  add(handler: object, declaration: Declaration): void
-}
+export type Builds = ReturnType<typeof createBuilds>
 
 /** Throws one `Misconfigured` with all mistakes, unless the options are a function of the environment. */
 export function createBuilds<Bindings extends object>(
   options: GuardOptions | ((env: Bindings) => GuardOptions),
   frameworkOf: (declarationOf: DeclarationOf) => Framework,
-): Builds {
+) {
   const declarations = new Map<object, Declaration>()
   const declarationOf: DeclarationOf = (handler) => declarations.get(handler)
   const framework = frameworkOf(declarationOf)
@@ -37,8 +27,10 @@ export function createBuilds<Bindings extends object>(
   const built: Guarded[] = fixed === undefined ? [] : [fixed]
 
   return {
+    /** Identifies the guard, for whatever environment it is built. */
     declarationOf,
-    build(env) {
+    /** Builds the guards for an environment. Returns the same ones if the options are fixed. */
+    build(env: object): Outcome {
       if (fixed !== undefined) return { guarded: fixed }
       try {
         const guarded = create(optionsFor(options, env))
@@ -50,7 +42,11 @@ export function createBuilds<Bindings extends object>(
         return { refusal: refuseAll(error) }
       }
     },
-    add(handler, declaration) {
+    /**
+     * Adds the guard of a route, also to the guards that are built already. Throws `Misconfigured` if their
+     * options do not have its limits.
+     */
+    add(handler: object, declaration: Declaration): void {
       for (const guarded of built) guarded.declare(declaration)
       declarations.set(handler, declaration)
     },

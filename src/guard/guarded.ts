@@ -1,5 +1,5 @@
 /** Builds the guards of an app for one environment: the services, and the stages of each route. */
-import type { Context, ErrorHandler, MiddlewareHandler } from 'hono'
+import type { Context, MiddlewareHandler } from 'hono'
 import { resolveAbuse } from '../access/abuse/definition.ts'
 import { permissionSet } from '../access/permissions.ts'
 import type { Principal } from '../access/principal.ts'
@@ -28,7 +28,7 @@ import type { Mistake } from '../problems/mistake.ts'
 import { PERMISSION } from '../validators/names.ts'
 import type { Declaration, DeclarationOf } from './declaration.ts'
 import { type GuardOptions, type RedisClient, STANDARD_LIMIT } from './options.ts'
-import { createRevoke, type Revoke } from './revoke.ts'
+import { createRevoke } from './revoke.ts'
 import { checkedIssuers, OPTIONS } from './schema.ts'
 import { connectStorage } from './storage.ts'
 import { unknownAddress } from './unknown-address.ts'
@@ -63,27 +63,7 @@ export interface Framework {
 }
 
 /** The guards of an app for one environment. */
-export interface Guarded {
-  /** Identifies the guard, for whatever environment it is built. */
-  readonly declarationOf: DeclarationOf
-  /** Every stage up to the admission of the caller. */
-  readonly admit: MiddlewareHandler
-  /** Returns the stages that a route declares, after the admission. */
-  access(declaration: Declaration, isPlanned: boolean): MiddlewareHandler
-  /**
-   * Adds a route. Throws `Misconfigured` if it names a limit that the options do not have. After the scopes of a
-   * verified token were judged, it also throws for a permission by which they were not. A request without such
-   * a token changes nothing, so no anonymous caller decides whether an app starts.
-   */
-  declare(declaration: Declaration): void
-  /** Returns the largest body of a request with these declarations. */
-  maxBodyBytes(declarations: readonly Declaration[]): number
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
-  /** Turns an error of a stage into its response. */
-  readonly onError: ErrorHandler
-  readonly revoke: Revoke
-}
+export type Guarded = ReturnType<typeof createGuarded>
 
 /** The state of a guard for a request. */
 export interface GuardState {
@@ -109,7 +89,7 @@ export function createGuarded(
   options: GuardOptions,
   declarationOf: DeclarationOf,
   framework: Framework,
-): Guarded {
+) {
   const issuers = checkedIssuers(options)
   const { stores, revocations, watch, hasFeed, now } = connectStorage(options)
   const roles = new Map(Object.entries(options.roles ?? {}))
@@ -273,8 +253,10 @@ export function createGuarded(
     ])
   }
 
-  const guarded: Guarded = {
+  const guarded = {
+    /** Identifies the guard, for whatever environment it is built. */
     declarationOf,
+    /** Every stage up to the admission of the caller. */
     admit: inOrder(
       [
         requestId(),
@@ -289,7 +271,8 @@ export function createGuarded(
       ],
       onError,
     ),
-    access(declaration, isPlanned) {
+    /** Returns the stages that a route declares, after the admission. */
+    access(declaration: Declaration, isPlanned: boolean): MiddlewareHandler {
       const key = `${declaration.id} ${isPlanned}`
       let access = accesses.get(key)
       if (access === undefined) {
@@ -298,7 +281,12 @@ export function createGuarded(
       }
       return access
     },
-    declare({ text, permission, limits: names }) {
+    /**
+     * Adds a route. Throws `Misconfigured` if it names a limit that the options do not have. After the scopes of a
+     * verified token were judged, it also throws for a permission by which they were not. A request without such
+     * a token changes nothing, so no anonymous caller decides whether an app starts.
+     */
+    declare({ text, permission, limits: names }: Declaration): void {
       const mistakes = unknownLimits(names)
       if (mistakes.length > 0) throw new Misconfigured(text, mistakes)
       if (permission === undefined) return
@@ -313,8 +301,11 @@ export function createGuarded(
       warned.add(permission.name)
       console.warn(`${text}: no role of the options grants it; only scopes of a token can`)
     },
+    /** Returns the largest body of a request with these declarations. */
     maxBodyBytes: maxBytesOf,
+    /** Milliseconds since the epoch. */
     now,
+    /** Turns an error of a stage into its response. */
     onError,
     revoke: createRevoke({ issuers, revocations, now }),
   }

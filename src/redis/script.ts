@@ -20,11 +20,7 @@ const servers = new Map<string, Server>()
 const serversByConnection = new WeakMap<RedisConnection, Server>()
 
 /** A script, with or without {@link KEY_LOCKING}, as the server accepts it. */
-export interface Script {
-  text(redis: RedisConnection): string
-  /** Returns the digest of the text; a promise the first time. */
-  name(redis: RedisConnection): string | Promise<string>
-}
+export type Script = ReturnType<typeof createScript>
 
 /**
  * Creates a script from its text without a shebang. With `keys: 'declared'`, the default, KEYS must
@@ -34,7 +30,7 @@ export interface Script {
 export function createScript(
   plain: string,
   { keys = 'declared' }: { readonly keys?: 'declared' | 'derived' } = {},
-): Script {
+) {
   const locking = KEY_LOCKING + plain
   /** Digests by text. Not promises: a request must not await a promise of another request. */
   const names = new Map<string, string>()
@@ -47,7 +43,8 @@ export function createScript(
   }
   return {
     text,
-    name(redis) {
+    /** Returns the digest of the text; a promise the first time. */
+    name(redis: RedisConnection): string | Promise<string> {
       const full = text(redis)
       return names.get(full) ?? digest(full)
     },

@@ -20,19 +20,10 @@ interface WindowState {
   readonly waitMs: number
 }
 
-export interface ExactWindow {
-  /** Changes the limit, for requests from now on. */
-  resize(limit: number): void
-  /** Reports whether a request that costs `cost` fits now. */
-  fits(nowMicros: number, cost: number): boolean
-  /** Takes the cost of a request that {@link fits}. */
-  take(nowMicros: number, cost: number): void
-  /** Returns the state for a request that costs `cost`. */
-  state(nowMicros: number, cost: number): WindowState
-}
+export type ExactWindow = ReturnType<typeof createExactWindow>
 
 /** Creates an unused window. Times are whole microseconds since the epoch. */
-export function createExactWindow(first: number, windowSeconds: number): ExactWindow {
+export function createExactWindow(first: number, windowSeconds: number) {
   const windowMicros = windowSeconds * 1_000_000
   let limit = first
   let shares: Share[] = []
@@ -60,16 +51,19 @@ export function createExactWindow(first: number, windowSeconds: number): ExactWi
   }
 
   return {
-    resize(present) {
+    /** Changes the limit, for requests from now on. */
+    resize(present: number): void {
       limit = present
     },
 
-    fits(nowMicros, cost) {
+    /** Reports whether a request that costs `cost` fits now. */
+    fits(nowMicros: number, cost: number): boolean {
       forget(nowMicros)
       return used() + cost <= limit
     },
 
-    take(nowMicros, cost) {
+    /** Takes the cost of a request that {@link fits}. */
+    take(nowMicros: number, cost: number): void {
       const last = shares.at(-1)
       const atMicros = Math.max(nowMicros, last?.atMicros ?? nowMicros)
       const isOneShare =
@@ -81,7 +75,8 @@ export function createExactWindow(first: number, windowSeconds: number): ExactWi
       shares.push({ atMicros, units: isOneShare ? last.units + cost : cost })
     },
 
-    state(nowMicros, cost) {
+    /** Returns the state for a request that costs `cost`. */
+    state(nowMicros: number, cost: number): WindowState {
       forget(nowMicros)
       const waitMs = Math.ceil(waitMicros(nowMicros, cost) / 1000)
       return { remaining: Math.max(0, limit - used()), waitMs }

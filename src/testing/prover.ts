@@ -12,22 +12,19 @@ export interface ProvenRequest {
   readonly nowMs: number
 }
 
-export interface Prover {
-  /** For the claim `cnf` of a token: `{ jkt: thumbprint }`. */
-  readonly thumbprint: string
-  /** Signs a new proof for one request. */
-  prove(request: ProvenRequest): Promise<string>
-}
+export type Prover = Awaited<ReturnType<typeof createProver>>
 
 const ALGORITHM = 'ES256'
 
 /** Creates a prover with a new key. */
-export async function createProver(): Promise<Prover> {
+export async function createProver() {
   const { privateKey, publicKey } = await generateKeyPair(ALGORITHM, { extractable: true })
   const jwk = await exportJWK(publicKey)
   return {
+    /** For the claim `cnf` of a token: `{ jkt: thumbprint }`. */
     thumbprint: await calculateJwkThumbprint(jwk),
-    async prove({ method, url, token, nonce, nowMs }) {
+    /** Signs a new proof for one request. */
+    async prove({ method, url, token, nonce, nowMs }: ProvenRequest): Promise<string> {
       const claims = {
         htm: method,
         htu: url,

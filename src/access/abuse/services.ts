@@ -1,12 +1,8 @@
 /** What counts abuse: bad credentials by address, and violations that lead to bans. */
 import { createAddressList } from '../../http/address-list.ts'
-import {
-  type AuthenticationFailures,
-  createAuthenticationFailures,
-  type FailureCounter,
-} from './authentication-failures.ts'
+import { createAuthenticationFailures, type FailureCounter } from './authentication-failures.ts'
 import type { Abuse } from './definition.ts'
-import { createViolations, type ViolationCounter, type Violations } from './violations.ts'
+import { createViolations, type ViolationCounter } from './violations.ts'
 
 export interface AbuseCounters {
   readonly failures: FailureCounter
@@ -14,10 +10,7 @@ export interface AbuseCounters {
 }
 
 /** Undefined: the policy turned it off. */
-export interface AbuseServices {
-  readonly failures: AuthenticationFailures | undefined
-  readonly violations: Violations | undefined
-}
+export type AbuseServices = ReturnType<typeof createAbuseServices>
 
 /**
  * Creates what the policy configures. `now` is in milliseconds since the epoch. `max` bounds the
@@ -28,7 +21,7 @@ export function createAbuseServices(
   counters: AbuseCounters,
   now: () => number,
   max?: number,
-): AbuseServices {
+) {
   const isExempt = createAddressList(exempt)
   return {
     failures:

@@ -54,22 +54,7 @@ export interface RefusalTallies {
   readonly exhausted: Tally
 }
 
-/** A cache of the least recently used refusals: the part of it that is used. */
-interface RefusalCache<Value> {
-  get(key: string): Value | undefined
-  set(key: string, value: Value): unknown
-  delete(key: string): boolean
-}
-
-export interface Refusals {
-  /** By `RevocationKeys.cacheKey`, or by the hash of a reference. */
-  readonly revoked: RefusalCache<Refusal<RevokedBy>>
-  /** By `LimitRequest.key`. */
-  readonly exhausted: RefusalCache<Refusal<RateLimit>>
-  /** By the storage key of the proof's use, with the end in milliseconds since the epoch. */
-  readonly usedProofs: RefusalCache<number>
-  readonly tallies: RefusalTallies
-}
+type Refusals = ReturnType<typeof createRefusals>
 
 /**
  * Creates the isolate's caches of refusals, which save a round trip for repeated requests.
@@ -78,10 +63,13 @@ export interface Refusals {
 export function createRefusals(
   tallies: RefusalTallies = { revoked: newTally(), exhausted: newTally() },
   max = MAX_REFUSALS,
-): Refusals {
+) {
   return {
+    /** By `RevocationKeys.cacheKey`, or by the hash of a reference. */
     revoked: createLruMap<string, Refusal<RevokedBy>>({ max }),
+    /** By `LimitRequest.key`. */
     exhausted: createLruMap<string, Refusal<RateLimit>>({ max }),
+    /** By the storage key of the proof's use, with the end in milliseconds since the epoch. */
     usedProofs: createLruMap<string, number>({ max }),
     tallies,
   }

@@ -5,10 +5,7 @@ import { httpUrl, isPrivateLine } from '../../validators/variables.ts'
 import { download } from './document.ts'
 
 /** Finds the URL of a key set, or of an endpoint. */
-export interface Locator {
-  /** Throws `Unavailable`. Ends before `timeoutMs`, even if the metadata does not arrive. */
-  locate(nowMs: number, timeoutMs: number): Promise<string>
-}
+export type Locator = ReturnType<typeof createDiscovery>
 
 /** The metadata of an issuer is not usable. The message names the mistake. */
 export class MetadataRefused extends Error {
@@ -95,10 +92,11 @@ export function createDiscovery(
   issuer: string,
   member: MetadataUri = 'jwks_uri',
   urls: readonly string[] = metadataUrlsOf(issuer),
-): Locator {
+) {
   let found: { readonly uri: string; readonly atMs: number } | undefined
   return {
-    async locate(nowMs, timeoutMs) {
+    /** Throws `Unavailable`. Ends before `timeoutMs`, even if the metadata does not arrive. */
+    async locate(nowMs: number, timeoutMs: number): Promise<string> {
       const last = found
       if (last === undefined) {
         found = { uri: await discover(issuer, member, urls, timeoutMs), atMs: nowMs }

@@ -40,22 +40,14 @@ export interface StreamEntry {
 }
 
 /** Reads the stream as one consumer of a group. Each call throws `Unavailable` on failure. */
-export interface StreamReader {
-  /**
-   * Returns at most `max` entries: those that this consumer has read and not removed, and those of
-   * consumers that did not remove them for 15 s; if there are none, new ones.
-   */
-  read(max: number): Promise<readonly StreamEntry[]>
-  /** Removes stored entries. */
-  remove(ids: readonly string[]): Promise<void>
-}
+export type StreamReader = ReturnType<typeof createStreamReader>
 
 /** Creates the reader. Its `consumer` should have the same name after a restart. */
 export function createStreamReader(
   redis: RedisConnection,
   consumer: string,
   claimAfterMs = CLAIM_AFTER_MS,
-): StreamReader {
+) {
   const key = redis.keys.auditStream
 
   async function sendToGroup(commands: readonly RedisCommand[]): Promise<unknown> {
@@ -89,7 +81,11 @@ export function createStreamReader(
   }
 
   return {
-    async read(max) {
+    /**
+     * Returns at most `max` entries: those that this consumer has read and not removed, and those of
+     * consumers that did not remove them for 15 s; if there are none, new ones.
+     */
+    async read(max: number): Promise<readonly StreamEntry[]> {
       const claim = [
         'XAUTOCLAIM',
         key,
@@ -107,6 +103,7 @@ export function createStreamReader(
       if (left.length > 0) return left
       return entriesOf(await sendToGroup([readGroup(max, '>')])).filter(isComplete)
     },
+    /** Removes stored entries. */
     remove,
   }
 }

@@ -20,13 +20,6 @@ const NAMED = /(?:^|;) *__Secure-portcullis-notice=([\w-]{22})(?:;|$)/
 /** The owner, and the sentences. */
 const storedNotice = z.tuple([z.array(z.string()), z.array(z.string())])
 
-export interface Notices {
-  /** Stores a notice. Returns the value of `Set-Cookie`. Undefined: Redis did not store it. */
-  put(visitor: Principal, notice: Notice): Promise<string | undefined>
-  /** Removes and returns the notice that the browser names. Undefined: there is none for this session. */
-  take(visitor: Principal, cookies: string | undefined): Promise<Notice | undefined>
-}
-
 /** The value of `Set-Cookie` that removes the name of a notice. */
 export const forgetNotice = cookieOf('', 0)
 
@@ -41,10 +34,11 @@ const ownerOf = ({ issuer, subject, tokenId = '' }: Principal): readonly string[
   tokenId,
 ]
 
-export function createNotices(redis: RedisConnection): Notices {
+export function createNotices(redis: RedisConnection) {
   const { notice: prefix } = consoleKeys(redis.keys)
   return {
-    async put(visitor, notice) {
+    /** Stores a notice. Returns the value of `Set-Cookie`. Undefined: Redis did not store it. */
+    async put(visitor: Principal, notice: Notice): Promise<string | undefined> {
       const name = base64url.encode(randomBytes(NAME_BYTES))
       const text = JSON.stringify([ownerOf(visitor), notice])
       try {
@@ -57,7 +51,8 @@ export function createNotices(redis: RedisConnection): Notices {
       return cookieOf(name, LIFE_SECONDS)
     },
 
-    async take(visitor, cookies = '') {
+    /** Removes and returns the notice that the browser names. Undefined: there is none for this session. */
+    async take(visitor: Principal, cookies: string | undefined = ''): Promise<Notice | undefined> {
       const name = NAMED.exec(cookies)?.[1]
       if (name === undefined) return undefined
       try {

@@ -97,21 +97,9 @@ function resource(uri: unknown, what: NamedResource = 'resource'): Target {
   return { what, name: uri }
 }
 
-export interface McpGuard {
-  /** Whether the definition names the method, or the revision of the request has it. */
-  hasMethod(method: string, usesSessions: boolean): boolean
-  /** Returns the entry of a tool; undefined if the definition hides it. */
-  tool(name: string): McpToolAccess | undefined
-  /** Whether a list may show a tool, a prompt, a resource or a template to the caller. */
-  isVisible(what: Target['what'], name: string, isPermitted: IsPermitted): boolean
-  /**
-   * Throws `Denied` for a call that the caller may not make: `call_refused`, `permission_missing` or
-   * `invalid_input`. Permissions are checked before schemas. Does NOT check relations.
-   */
-  guard(call: JsonRpcCall, targets: readonly Target[], isPermitted: IsPermitted): void
-}
+export type McpGuard = ReturnType<typeof createMcpGuard>
 
-export function createMcpGuard(definition: McpDefinition): McpGuard {
+export function createMcpGuard(definition: McpDefinition) {
   const named = new Map(Object.entries(definition.methods ?? {}))
   const methods = new Map<string, true | JsonRpcMethod>([
     ...STANDARD_METHODS.map((method) => [method, true] as const),
@@ -133,11 +121,14 @@ export function createMcpGuard(definition: McpDefinition): McpGuard {
   }
 
   return {
-    hasMethod: (method, usesSessions) =>
+    /** Whether the definition names the method, or the revision of the request has it. */
+    hasMethod: (method: string, usesSessions: boolean): boolean =>
       named.has(method) ||
       (methods.has(method) && (usesSessions || !METHODS_WITH_SESSIONS.has(method))),
-    tool: (name) => entries.tool(name),
-    isVisible(what, name, isPermitted) {
+    /** Returns the entry of a tool; undefined if the definition hides it. */
+    tool: (name: string): McpToolAccess | undefined => entries.tool(name),
+    /** Whether a list may show a tool, a prompt, a resource or a template to the caller. */
+    isVisible(what: Target['what'], name: string, isPermitted: IsPermitted): boolean {
       const isAllowed = ({ permission }: McpAccess) =>
         permission === undefined || isPermitted(permission)
       if (what === 'resource' || what === 'template') {
@@ -147,7 +138,15 @@ export function createMcpGuard(definition: McpDefinition): McpGuard {
       const entry = entries[what](name)
       return entry !== undefined && isAllowed(entry)
     },
-    guard({ method, params, pointer }, targets, isPermitted) {
+    /**
+     * Throws `Denied` for a call that the caller may not make: `call_refused`, `permission_missing` or
+     * `invalid_input`. Permissions are checked before schemas. Does NOT check relations.
+     */
+    guard(
+      { method, params, pointer }: JsonRpcCall,
+      targets: readonly Target[],
+      isPermitted: IsPermitted,
+    ): void {
       const { params: schema } = allowed('method', methods.get(method), isPermitted)
       if (schema !== undefined) refuse(findingsOf('body', schema, params, `${pointer}/params`))
       for (const target of targets) {

@@ -13,15 +13,6 @@ export type NamedResource = 'resource' | 'template'
 /** Entries of which the caller needs every permission. Empty: the table does not permit the URI. */
 type Decision = readonly McpAccess[]
 
-export interface ResourceTable {
-  /** Reports whether a URI, or a template, is in its normal form, or the table needs none. */
-  isNormal(what: NamedResource, uri: string): boolean
-  /** Returns the entries for a URI, or for a template as a list shows it. */
-  entriesOf(what: NamedResource, uri: string): Decision
-  /** As `entriesOf`, for the names with which a server would complete the template. */
-  entriesOfNames(template: string): Decision
-}
-
 /** The end of all others. */
 const OTHERS = '*'
 
@@ -40,9 +31,7 @@ interface Row {
  * not permit another spelling of what a longer one protects. A table with `*` alone permits all URIs in
  * any form.
  */
-export function createResourceTable(
-  table: Readonly<Record<string, true | McpAccess>> = {},
-): ResourceTable {
+export function createResourceTable(table: Readonly<Record<string, true | McpAccess>> = {}) {
   const rows = Object.entries(table).map(([pattern, entry]): Row => {
     const isPrefix = pattern.endsWith(OTHERS)
     const text = isPrefix ? pattern.slice(0, -OTHERS.length) : pattern
@@ -89,9 +78,12 @@ export function createResourceTable(
   }
 
   return {
+    /** Reports whether a URI, or a template, is in its normal form, or the table needs none. */
     isNormal,
+    /** Returns the entries for a URI, or for a template as a list shows it. */
     entriesOf,
-    entriesOfNames(template) {
+    /** As `entriesOf`, for the names with which a server would complete the template. */
+    entriesOfNames(template: string): Decision {
       const own = entriesOf('template', template)
       if (own.length === 0) return own
       const begin = foldedUri(literalOf(template), true)

@@ -11,16 +11,10 @@ import { describeValue, membersList } from './schema-words.ts'
 const SCRIPT_PATH = '/-/docs.js'
 
 /** The page and its fields, which are the same for each request. */
-export interface DocsPage {
-  readonly html: string
-  readonly headers: Readonly<Record<string, string>>
-}
+export type DocsPage = Awaited<ReturnType<typeof createDocsPage>>
 
 /** Creates the page: no inline script, no other host, no framing. */
-export async function createDocsPage(
-  document: OpenApiDocument,
-  publicUrl: string,
-): Promise<DocsPage> {
+export async function createDocsPage(document: OpenApiDocument, publicUrl: string) {
   const [style, script] = await Promise.all([digestOf(STYLE), digestOf(SCRIPT)])
   return {
     html: docsPage(document, script, publicUrl),

@@ -37,23 +37,7 @@ export interface Asking extends SignInDemand {
   readonly state: string
 }
 
-export interface HandOvers {
-  /** At the asking host: returns where the browser goes, and the cookie that binds it. */
-  ask(
-    host: string,
-    demand: SignInDemand,
-    received: Received,
-  ): Promise<{ readonly url: string; readonly cookie: BrowserCookie }>
-  /** At the host of `PUBLIC_URL`: returns the path and query that hand over after a login. */
-  pathOf(asking: Asking): string
-  /** At the host of `PUBLIC_URL`: returns where the browser goes, with a code for the login of a user. */
-  issue(asking: Asking, user: Principal): Promise<string>
-  /**
-   * At the asking host: returns what a code stands for, and ends the code in any case. Throws `Denied`
-   * (`sign_in_refused`) for a code that is not valid, or for another host or browser, and `Unavailable`.
-   */
-  redeem(code: string | undefined, host: string, received: Received): Promise<HandOver>
-}
+export type HandOvers = ReturnType<typeof createHandOvers>
 
 export interface HandOversOptions {
   readonly hosts: Hosts
@@ -67,7 +51,7 @@ export function createHandOvers({
   publicUrl,
   store,
   random = randomBytes,
-}: HandOversOptions): HandOvers {
+}: HandOversOptions) {
   async function stateFor(secret: string, nonce: string, host: string): Promise<string> {
     const derive = await hmacSha256(new TextEncoder().encode(secret))
     return `${nonce}.${base64url.encode(await derive(`hand-over ${host} ${nonce}`))}`
@@ -82,15 +66,25 @@ export function createHandOvers({
   }
 
   return {
-    async ask(host, demand, received) {
+    /** At the asking host: returns where the browser goes, and the cookie that binds it. */
+    async ask(
+      host: string,
+      demand: SignInDemand,
+      received: Received,
+    ): Promise<{ readonly url: string; readonly cookie: BrowserCookie }> {
       const [cookie = newBrowserCookie(random)] = browserCookiesIn(received)
       const state = await stateFor(cookie.secret, base64url.encode(random(BYTES)), host)
       return { url: publicUrl + pathOf({ ...demand, host, state }), cookie }
     },
 
+    /** At the host of `PUBLIC_URL`: returns the path and query that hand over after a login. */
     pathOf,
 
-    async issue({ host, state, returnPath }, { tokenId, tokenIssuer, signIn }) {
+    /** At the host of `PUBLIC_URL`: returns where the browser goes, with a code for the login of a user. */
+    async issue(
+      { host, state, returnPath }: Asking,
+      { tokenId, tokenIssuer, signIn }: Principal,
+    ): Promise<string> {
       const origin = hosts.originOf(host)
       if (origin === undefined || !STATE.test(state)) throw signInRefused('hand_over')
       if (tokenId === undefined || signIn === undefined) throw signInRefused('no_session')
@@ -107,7 +101,11 @@ export function createHandOvers({
       return `${origin}${HANDED_OVER_PATH}?${new URLSearchParams({ code })}`
     },
 
-    async redeem(code, host, received) {
+    /**
+     * At the asking host: returns what a code stands for, and ends the code in any case. Throws `Denied`
+     * (`sign_in_refused`) for a code that is not valid, or for another host or browser, and `Unavailable`.
+     */
+    async redeem(code: string | undefined, host: string, received: Received): Promise<HandOver> {
       if (code === undefined || !CODE.test(code)) throw signInRefused('hand_over_code')
       // Taken before anything is compared: a code that has been seen elsewhere is of no more use.
       const handOver = await store.takeHandOver(await sha256(code))

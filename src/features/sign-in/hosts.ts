@@ -1,17 +1,7 @@
 /** The hosts of a policy. Browsers sign in at the host of `PUBLIC_URL`, and each host has its own session. */
 import { coversHost, hostOf } from '../../http/host.ts'
 
-export interface Hosts {
-  /**
-   * Returns the host of a request if the policy has it and it is not that of `PUBLIC_URL`. Undefined: the
-   * sign-in is at this host.
-   */
-  otherOf(url: string): string | undefined
-  /** Returns the origin of such a host, by its name in lower case. Undefined: the policy does not have it. */
-  originOf(host: string): string | undefined
-  /** Returns the origin whose pages may send requests with unsafe methods to the host of a request. */
-  ownOriginOf(url: string): string
-}
+export type Hosts = ReturnType<typeof createHosts>
 
 /** One label, as a browser sends it: a pattern with a wildcard must not cover other texts. */
 const NAME = /^[a-z\d-]{1,63}(?:\.[a-z\d-]{1,63})+$/
@@ -23,7 +13,7 @@ const NAME = /^[a-z\d-]{1,63}(?:\.[a-z\d-]{1,63})+$/
 export function createHosts(
   routes: readonly { readonly host?: string | undefined }[],
   publicUrl: string,
-): Hosts {
+) {
   const own = new URL(publicUrl)
   const patterns = [...new Set(routes.flatMap(({ host }) => host ?? []))]
   const isOther = (host: string) =>
@@ -39,8 +29,14 @@ export function createHosts(
   }
   const originOf = (host: string) => (isOther(host) ? `${own.protocol}//${host}${port}` : undefined)
   return {
+    /**
+     * Returns the host of a request if the policy has it and it is not that of `PUBLIC_URL`. Undefined: the
+     * sign-in is at this host.
+     */
     otherOf,
+    /** Returns the origin of such a host, by its name in lower case. Undefined: the policy does not have it. */
     originOf,
-    ownOriginOf: (url) => originOf(otherOf(url) ?? '') ?? own.origin,
+    /** Returns the origin whose pages may send requests with unsafe methods to the host of a request. */
+    ownOriginOf: (url: string): string => originOf(otherOf(url) ?? '') ?? own.origin,
   }
 }

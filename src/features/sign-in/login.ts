@@ -78,20 +78,7 @@ export interface FailedLogin {
   readonly returnsUnmet?: boolean
 }
 
-export interface Logins {
-  /** Throws `Unavailable` if the provider or the store does not respond. */
-  start(provider: Provider, demand: SignInDemand, received: Received): Promise<StartedLogin>
-  /**
-   * Completes the login of an authorization response. Throws `Denied` (`sign_in_refused`) with the
-   * check that failed if the response belongs to no login of this browser, and `Unavailable`. `path` is
-   * where the response has arrived: only the callback of the login's provider is accepted.
-   */
-  complete(
-    response: URLSearchParams,
-    received: Received,
-    path: string,
-  ): Promise<CompletedLogin | FailedLogin>
-}
+export type Logins = ReturnType<typeof createLogins>
 
 export interface LoginsOptions {
   readonly providers: readonly Provider[]
@@ -104,7 +91,7 @@ export interface LoginsOptions {
  * the PKCE verifier are derived from `state` and the browser's cookie, so no other browser can
  * complete the login, and the store contains nothing that could.
  */
-export function createLogins({ providers, store, random = randomBytes }: LoginsOptions): Logins {
+export function createLogins({ providers, store, random = randomBytes }: LoginsOptions) {
   async function deriveSecrets(browser: string, state: string) {
     const derive = await hmacSha256(new TextEncoder().encode(browser))
     return {
@@ -114,7 +101,12 @@ export function createLogins({ providers, store, random = randomBytes }: LoginsO
   }
 
   return {
-    async start(provider, { returnPath, returnsUnmet, ...asked }, received) {
+    /** Throws `Unavailable` if the provider or the store does not respond. */
+    async start(
+      provider: Provider,
+      { returnPath, returnsUnmet, ...asked }: SignInDemand,
+      received: Received,
+    ): Promise<StartedLogin> {
       const { prompt, maxAgeSeconds, acr, loginHint, uiLocales } = asked
       const [cookie = newBrowserCookie(random)] = browserCookiesIn(received)
       const state = base64url.encode(random(SECRET_BYTES))
@@ -140,7 +132,16 @@ export function createLogins({ providers, store, random = randomBytes }: LoginsO
       return { url, cookie }
     },
 
-    async complete(response, received, path) {
+    /**
+     * Completes the login of an authorization response. Throws `Denied` (`sign_in_refused`) with the
+     * check that failed if the response belongs to no login of this browser, and `Unavailable`. `path` is
+     * where the response has arrived: only the callback of the login's provider is accepted.
+     */
+    async complete(
+      response: URLSearchParams,
+      received: Received,
+      path: string,
+    ): Promise<CompletedLogin | FailedLogin> {
       const cookies = browserCookiesIn(received)
       const [state, ...others] = response.getAll('state')
       if (state === undefined || others.length > 0 || !SECRET.test(state))

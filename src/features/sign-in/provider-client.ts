@@ -26,27 +26,12 @@ export interface ProviderClientOptions {
   readonly now: () => number
 }
 
-export interface ProviderClient {
-  readonly client: oauth.Client
-  readonly authentication: oauth.ClientAuth
-  /** Options of one call, which begins now. */
-  readonly callOptions: () => oauth.TokenEndpointRequestOptions & {
-    readonly [oauth.customFetch]: typeof boundedFetch
-  }
-  /** Exchanges the code of an authorization response. Throws as `oauth4webapi` does, and `Unavailable`. */
-  exchange(
-    as: oauth.AuthorizationServer,
-    response: URLSearchParams,
-    expected: ExpectedResponse,
-  ): Promise<TokenResponse>
-}
-
 export function createProviderClient({
   client: credentials,
   issuer: { issuer, clockTolerance },
   publicUrl,
   now,
-}: ProviderClientOptions): ProviderClient {
+}: ProviderClientOptions) {
   const client: oauth.Client = {
     client_id: credentials.id,
     [oauth.clockTolerance]: clockTolerance,
@@ -69,8 +54,14 @@ export function createProviderClient({
   return {
     client,
     authentication,
+    /** Options of one call, which begins now. */
     callOptions,
-    async exchange(as, response, { state, verifier, callbackPath }) {
+    /** Exchanges the code of an authorization response. Throws as `oauth4webapi` does, and `Unavailable`. */
+    async exchange(
+      as: oauth.AuthorizationServer,
+      response: URLSearchParams,
+      { state, verifier, callbackPath }: ExpectedResponse,
+    ): Promise<TokenResponse> {
       const parameters = oauth.validateAuthResponse(as, client, response, state)
       const answer = await oauth.authorizationCodeGrantRequest(
         as,

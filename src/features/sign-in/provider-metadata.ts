@@ -14,13 +14,6 @@ export interface ProviderMetadataOptions {
   readonly now: () => number
 }
 
-export interface ProviderMetadata {
-  /** Returns metadata that the provider sent in the last seconds. Throws `Unavailable`. */
-  current(): Promise<oauth.AuthorizationServer>
-  /** Returns the last metadata: a failure to read it again does not end a login or a refresh. */
-  last(): Promise<oauth.AuthorizationServer>
-}
-
 /** A login begins only at a provider that responded in this time, and fails fast otherwise. */
 const METADATA_MS = 5_000
 
@@ -29,7 +22,7 @@ export function createProviderMetadata({
   callOptions,
   timeoutMs,
   now,
-}: ProviderMetadataOptions): ProviderMetadata {
+}: ProviderMetadataOptions) {
   const issuerUrl = new URL(issuer)
   let known: oauth.AuthorizationServer | undefined
 
@@ -55,5 +48,9 @@ export function createProviderMetadata({
     // A longer reading counts as dead.
     leaseMs: timeoutMs + 1_000,
   })
-  return { current, last: async () => known ?? (await current()) }
+  return {
+    /** Returns metadata that the provider sent in the last seconds. Throws `Unavailable`. */
+    current /** Returns the last metadata: a failure to read it again does not end a login or a refresh. */,
+    last: async (): Promise<oauth.AuthorizationServer> => known ?? (await current()),
+  }
 }

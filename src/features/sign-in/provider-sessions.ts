@@ -11,21 +11,7 @@ import { signInRefused } from './refused.ts'
 import type { SessionOwner, SessionStore } from './session-store.ts'
 import { ownerOf, type Sessions, type SessionTerms } from './sessions.ts'
 
-export interface ProviderSessions {
-  /** Returns the ID token of a session, for the sign-out at the provider. */
-  idTokenOf(principal: Principal, provider: Provider): Promise<string | undefined>
-  /**
-   * Refreshes the provider's tokens of a session, unless another request in any isolate does or has.
-   * Ends the session if the provider has ended it, and takes over changed roles and tenants. Throws
-   * `Unavailable`; a request half a minute later tries again.
-   */
-  refresh(principal: Principal, provider: Provider): Promise<void>
-  /**
-   * Ends the sessions that a logout token names. Throws `Denied` (`sign_in_refused`) for a token that
-   * was used before, and `Unavailable`; the provider may then send the token again.
-   */
-  endByProvider(issuer: string, logout: LogoutToken): Promise<void>
-}
+export type ProviderSessions = ReturnType<typeof createProviderSessions>
 
 export interface ProviderSessionsOptions {
   readonly store: SessionStore
@@ -47,7 +33,7 @@ export function createProviderSessions({
   revocations,
   terms: { absoluteSeconds, roles },
   now,
-}: ProviderSessionsOptions): ProviderSessions {
+}: ProviderSessionsOptions) {
   /** When this isolate next looks whether a session needs a refresh, in milliseconds. */
   const nextLookMs = createLruMap<string, number>({ max: MAX_REFRESHES })
   const nowSeconds = () => Math.floor(now() / 1000)
@@ -66,12 +52,18 @@ export function createProviderSessions({
   }
 
   return {
-    async idTokenOf({ tokenId = '' }, provider) {
+    /** Returns the ID token of a session, for the sign-out at the provider. */
+    async idTokenOf({ tokenId = '' }: Principal, provider: Provider): Promise<string | undefined> {
       const tokens = await tokensIn(await store.findTokens(tokenId), tokenId, provider)
       return tokens?.idToken || undefined
     },
 
-    async refresh(principal, provider) {
+    /**
+     * Refreshes the provider's tokens of a session, unless another request in any isolate does or has.
+     * Ends the session if the provider has ended it, and takes over changed roles and tenants. Throws
+     * `Unavailable`; a request half a minute later tries again.
+     */
+    async refresh(principal: Principal, provider: Provider): Promise<void> {
       const { tokenId: id } = principal
       const owner = ownerOf(principal)
       if (id === undefined || owner === undefined || now() < (nextLookMs.get(id) ?? 0)) return
@@ -99,7 +91,14 @@ export function createProviderSessions({
       await store.changeRecord(id, (record) => ({ ...record, roles: held, tenant: user.tenant }))
     },
 
-    async endByProvider(issuer, { id, providerSubject, providerSession, expiresAtSeconds }) {
+    /**
+     * Ends the sessions that a logout token names. Throws `Denied` (`sign_in_refused`) for a token that
+     * was used before, and `Unavailable`; the provider may then send the token again.
+     */
+    async endByProvider(
+      issuer: string,
+      { id, providerSubject, providerSession, expiresAtSeconds }: LogoutToken,
+    ): Promise<void> {
       const hash = await sha256(JSON.stringify([issuer, id]))
       const seconds = Math.ceil(expiresAtSeconds - now() / 1000) + REVOCATION_MARGIN_SECONDS
       if (await store.isLogoutTokenUsed(hash)) throw signInRefused('logout_token_used')

@@ -24,7 +24,7 @@ import { createProviderMetadata } from './provider-metadata.ts'
 import { signInRefused } from './refused.ts'
 import { CALLBACK_PATH, type SignInDemand } from './return-path.ts'
 import type { SignInSettings } from './schema.ts'
-import { createSeal, type Seal } from './seal.ts'
+import { createSeal } from './seal.ts'
 import { readTokenResponse, type TokenResponse } from './token-response.ts'
 import { createUserInfo } from './user-info.ts'
 
@@ -81,36 +81,7 @@ export interface AuthorizationRequest extends LoginSecrets, Omit<SignInDemand, '
 
 export type ExpectedLogin = Omit<AuthorizationRequest, 'prompt' | 'loginHint' | 'uiLocales'>
 
-export interface Provider {
-  readonly issuer: string
-  /** For the page on which the user chooses. */
-  readonly name: string
-  readonly logo?: string | undefined
-  /** Throws `Unavailable` if the provider does not respond. */
-  callbackPath(): Promise<string>
-  /** Throws `Unavailable` if the provider does not respond. */
-  authorizationUrl(request: AuthorizationRequest): Promise<URL>
-  /**
-   * Exchanges the code of an authorization response and verifies the ID token. Throws `Denied`
-   * (`sign_in_refused`) and `Unavailable`.
-   */
-  complete(
-    response: URLSearchParams,
-    expected: ExpectedLogin,
-    waitUntil?: WaitUntil,
-  ): Promise<Login>
-  /**
-   * Refreshes the tokens of a session. Undefined: the provider has ended the session. Throws
-   * `Unavailable` if that is not known.
-   */
-  refresh(tokens: ProviderTokens): Promise<Refreshed | undefined>
-  /** Returns where a browser signs out at the provider. Undefined: nowhere, or not at the moment. */
-  signOutUrl(idToken: string | undefined): Promise<URL | undefined>
-  /** Verifies a logout token. Throws `Denied` (`sign_in_refused`) and `Unavailable`. */
-  logoutToken(text: string, waitUntil?: WaitUntil): Promise<LogoutToken>
-  /** Encrypts the tokens of sessions. */
-  readonly seal: Seal
-}
+export type Provider = ReturnType<typeof createProvider>
 
 export interface ProviderOptions {
   readonly client: IssuerClient
@@ -153,7 +124,7 @@ export function createProvider({
   signedOutUri,
   watch,
   now,
-}: ProviderOptions): Provider {
+}: ProviderOptions) {
   const { issuer } = config
   const algorithm = idTokenAlgorithmOf(config)
   const keySet = createKeySet({ ...config, algorithms: [algorithm] }, now, { watch })
@@ -206,17 +177,21 @@ export function createProvider({
 
   return {
     issuer,
+    /** For the page on which the user chooses. */
     name: settings.name,
     logo: settings.logo,
+    /** Encrypts the tokens of sessions. */
     seal: createSeal('key' in credentials ? JSON.stringify(credentials.key) : credentials.secret),
 
-    async callbackPath() {
+    /** Throws `Unavailable` if the provider does not respond. */
+    async callbackPath(): Promise<string> {
       const { callback } = settings
       const rules = { issuer, isOnly, callback, namesItself: namesItself(await metadata.current()) }
       return callbackPathOf(rules)
     },
 
-    async authorizationUrl(request) {
+    /** Throws `Unavailable` if the provider does not respond. */
+    async authorizationUrl(request: AuthorizationRequest): Promise<URL> {
       const { state, nonce, verifier, prompt, maxAgeSeconds, acr, callbackPath } = request
       const { loginHint, uiLocales } = request
       // Before the user goes to a provider from which no login can return.
@@ -243,7 +218,15 @@ export function createProvider({
       })
     },
 
-    async complete(response, expected, waitUntil) {
+    /**
+     * Exchanges the code of an authorization response and verifies the ID token. Throws `Denied`
+     * (`sign_in_refused`) and `Unavailable`.
+     */
+    async complete(
+      response: URLSearchParams,
+      expected: ExpectedLogin,
+      waitUntil?: WaitUntil,
+    ): Promise<Login> {
       const { nonce, maxAgeSeconds, acr, callbackPath } = expected
       // Metadata that changes during a login must not make a shared callback accept a response of any
       // provider.
@@ -282,7 +265,15 @@ export function createProvider({
       return login
     },
 
-    async refresh({ idToken, refreshToken = '', nonce }) {
+    /**
+     * Refreshes the tokens of a session. Undefined: the provider has ended the session. Throws
+     * `Unavailable` if that is not known.
+     */
+    async refresh({
+      idToken,
+      refreshToken = '',
+      nonce,
+    }: ProviderTokens): Promise<Refreshed | undefined> {
       const as = await metadata.last()
       let tokens: TokenResponse
       try {
@@ -326,7 +317,8 @@ export function createProvider({
       }
     },
 
-    async signOutUrl(idToken) {
+    /** Returns where a browser signs out at the provider. Undefined: nowhere, or not at the moment. */
+    async signOutUrl(idToken: string | undefined): Promise<URL | undefined> {
       if (settings.signOut !== undefined) {
         const { url: endpoint, returnTo } = settings.signOut
         const url = new URL(endpoint)
@@ -346,7 +338,8 @@ export function createProvider({
       return url
     },
 
-    async logoutToken(text, waitUntil) {
+    /** Verifies a logout token. Throws `Denied` (`sign_in_refused`) and `Unavailable`. */
+    async logoutToken(text: string, waitUntil?: WaitUntil): Promise<LogoutToken> {
       try {
         const header = readHeader(text)
         if (header.alg !== algorithm) throw rejectedFor('alg', header.alg, [algorithm])

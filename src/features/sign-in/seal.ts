@@ -5,18 +5,11 @@ const IV_BYTES = 12
 /** Separates this use of the secret from all others. */
 const INFO = 'portcullis: tokens of a session'
 
-export interface Seal {
-  /** Encrypts a text for one session. */
-  close(text: string, sessionId: string): Promise<string>
-  /** Undefined for a text that was not encrypted with this secret, or for another session. */
-  open(sealed: string, sessionId: string): Promise<string | undefined>
-}
-
 /**
  * Creates the encryption: AES-256-GCM, with a key that HKDF derives from the secret of the client at
  * the provider. With another secret, the tokens of earlier sessions cannot be read.
  */
-export function createSeal(secret: string): Seal {
+export function createSeal(secret: string) {
   const bytes = (text: string) => new TextEncoder().encode(text)
 
   async function key(): Promise<CryptoKey> {
@@ -27,13 +20,15 @@ export function createSeal(secret: string): Seal {
   }
 
   return {
-    async close(text, sessionId) {
+    /** Encrypts a text for one session. */
+    async close(text: string, sessionId: string): Promise<string> {
       const iv = crypto.getRandomValues(new Uint8Array(IV_BYTES))
       const aes = { name: 'AES-GCM', iv, additionalData: bytes(sessionId) }
       const encrypted = await crypto.subtle.encrypt(aes, await key(), bytes(text))
       return `${base64url.encode(iv)}.${base64url.encode(new Uint8Array(encrypted))}`
     },
-    async open(sealed, sessionId) {
+    /** Undefined for a text that was not encrypted with this secret, or for another session. */
+    async open(sealed: string, sessionId: string): Promise<string | undefined> {
       try {
         const [iv, encrypted] = sealed.split('.').map((part) => base64url.decode(part).slice())
         if (iv === undefined || encrypted === undefined) return undefined

@@ -37,34 +37,7 @@ export interface ActiveSession extends Omit<ListedSession, 'renewAtSeconds'> {
   readonly activeAtSeconds: number
 }
 
-export interface Sessions {
-  /** Opens a session for a login. Returns its reference, for the cookie. */
-  open(
-    login: Login,
-    provider: Pick<Provider, 'seal'>,
-    userAgent: string | undefined,
-    place?: SessionPlace,
-  ): Promise<string>
-  /**
-   * Replaces the reference of a session, and moves the end of its idle time. Concurrent calls return
-   * the same new reference. Undefined: the session has ended, or another request has renewed it.
-   */
-  renew(reference: string, principal: Principal): Promise<string | undefined>
-  /**
-   * Opens a session at another host for a login that has one at `PUBLIC_URL`. They end together. Returns its
-   * reference, and its user. Undefined: the session has ended.
-   */
-  openAt(
-    host: string,
-    id: string,
-  ): Promise<{ readonly reference: string; readonly user: Principal } | undefined>
-  /** Moves the end of the idle time at `PUBLIC_URL` for a request to another host. */
-  keepAlive(principal: Principal): Promise<void>
-  /** Returns the sessions of the user of a session. */
-  list(principal: Principal): Promise<readonly ActiveSession[]>
-  /** Ends a session of an owner, in every isolate with the next request. */
-  end(id: string, owner: SessionOwner): Promise<void>
-}
+export type Sessions = ReturnType<typeof createSessions>
 
 export interface SessionsOptions {
   readonly store: SessionStore
@@ -93,7 +66,7 @@ export function createSessions({
   audience,
   now,
   random = randomBytes,
-}: SessionsOptions): Sessions {
+}: SessionsOptions) {
   const { idleSeconds, absoluteSeconds, maxSessions, roles } = terms
   const nowSeconds = () => Math.floor(now() / 1000)
   const renewAfterSeconds = Math.ceil(idleSeconds / RENEWALS_PER_IDLE_TIME)
@@ -141,7 +114,13 @@ export function createSessions({
     })
 
   return {
-    async open(login, provider, userAgent, place = {}) {
+    /** Opens a session for a login. Returns its reference, for the cookie. */
+    async open(
+      login: Login,
+      provider: Pick<Provider, 'seal'>,
+      userAgent: string | undefined,
+      place: SessionPlace = {},
+    ): Promise<string> {
       const { subject } = login.principal
       const id = draw(subject, () => crypto.randomUUID())
       const reference = draw(subject, () => newSessionReference(random))
@@ -194,7 +173,14 @@ export function createSessions({
       return reference
     },
 
-    async openAt(host, id) {
+    /**
+     * Opens a session at another host for a login that has one at `PUBLIC_URL`. They end together. Returns its
+     * reference, and its user. Undefined: the session has ended.
+     */
+    async openAt(
+      host: string,
+      id: string,
+    ): Promise<{ readonly reference: string; readonly user: Principal } | undefined> {
       const create = () => newSessionReference(random)
       // The id is in the lane of the session.
       const reference = store.draw?.(await credentialHash(id), create) ?? create()
@@ -213,11 +199,16 @@ export function createSessions({
       return { reference, user: await principalOfRecord(record) }
     },
 
-    async keepAlive({ tokenId, signIn }) {
+    /** Moves the end of the idle time at `PUBLIC_URL` for a request to another host. */
+    async keepAlive({ tokenId, signIn }: Principal): Promise<void> {
       if (tokenId !== undefined && signIn?.host !== undefined) await extend(tokenId)
     },
 
-    async renew(reference, principal) {
+    /**
+     * Replaces the reference of a session, and moves the end of its idle time. Concurrent calls return
+     * the same new reference. Undefined: the session has ended, or another request has renewed it.
+     */
+    async renew(reference: string, principal: Principal): Promise<string | undefined> {
       const { signIn, tokenId: id } = principal
       if (signIn === undefined || id === undefined) return undefined
       const derive = await hmacSha256(new TextEncoder().encode(reference))
@@ -246,7 +237,8 @@ export function createSessions({
       return sessionReference(await derive(earlier), Number(attempt ?? 0))
     },
 
-    async list(principal) {
+    /** Returns the sessions of the user of a session. */
+    async list(principal: Principal): Promise<readonly ActiveSession[]> {
       const owner = ownerOf(principal)
       if (owner === undefined) return []
       return (await store.list(owner)).map(({ renewAtSeconds, ...listed }) => ({
@@ -259,6 +251,7 @@ export function createSessions({
       }))
     },
 
+    /** Ends a session of an owner, in every isolate with the next request. */
     end,
   }
 }

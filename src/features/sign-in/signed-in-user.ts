@@ -34,20 +34,7 @@ export interface SignedInUserQuery extends SignInDemand {
   readonly address: string
 }
 
-export interface SignedInUsers {
-  /**
-   * Returns the user whose session the request has, or where to send the browser. After the login,
-   * the browser comes back to `returnPath`. With `prompt: 'login'` or `'select_account'`, the answer
-   * is always {@link SignInRequired}: omit `prompt` in `returnPath`, otherwise the browser returns
-   * to the login for ever. A page that must not show a login (`prompt=none`) refuses instead of
-   * redirecting.
-   *
-   * Throws `Denied` for a banned address or subject and for an ambiguous `Cookie` header, and
-   * `Unavailable` if Redis does not respond. Makes one call to Redis. Does NOT protect a form
-   * against requests of other pages: check `refuseCrossOrigin` before anything is changed.
-   */
-  find(query: SignedInUserQuery): Promise<SignedInUser | SignInRequired>
-}
+export type SignedInUsers = ReturnType<typeof createSignedInUsers>
 
 export interface SignedInUsersOptions {
   readonly readUser: SessionReader
@@ -55,9 +42,24 @@ export interface SignedInUsersOptions {
   readonly now: () => number
 }
 
-export function createSignedInUsers({ readUser, now }: SignedInUsersOptions): SignedInUsers {
+export function createSignedInUsers({ readUser, now }: SignedInUsersOptions) {
   return {
-    async find({ request, address, ...demand }) {
+    /**
+     * Returns the user whose session the request has, or where to send the browser. After the login,
+     * the browser comes back to `returnPath`. With `prompt: 'login'` or `'select_account'`, the answer
+     * is always {@link SignInRequired}: omit `prompt` in `returnPath`, otherwise the browser returns
+     * to the login for ever. A page that must not show a login (`prompt=none`) refuses instead of
+     * redirecting.
+     *
+     * Throws `Denied` for a banned address or subject and for an ambiguous `Cookie` header, and
+     * `Unavailable` if Redis does not respond. Makes one call to Redis. Does NOT protect a form
+     * against requests of other pages: check `refuseCrossOrigin` before anything is changed.
+     */
+    async find({
+      request,
+      address,
+      ...demand
+    }: SignedInUserQuery): Promise<SignedInUser | SignInRequired> {
       const text = readSession(new Map(request.headers))
       const principal = text === undefined ? undefined : await readUser(text, address, request.url)
       const { signIn, tokenIdHash } = principal ?? {}

@@ -46,18 +46,7 @@ export interface Reception {
   readonly events: readonly ReceivedEvent[]
 }
 
-export interface Receiver {
-  /**
-   * Receives a token. When it resolves, the effects are in force everywhere. Throws `Denied`
-   * (`signal_refused`) and `Unavailable`; nothing has changed then, or all of it: the transmitter may
-   * send the token again.
-   */
-  receive(
-    text: string,
-    isAllowed: (transmitter: Transmitter) => Promise<void>,
-    waitUntil?: WaitUntil,
-  ): Promise<Reception>
-}
+export type Receiver = ReturnType<typeof createReceiver>
 
 export interface ReceiverOptions {
   readonly transmitters: readonly Transmitter[]
@@ -70,7 +59,7 @@ export interface ReceiverOptions {
 /** Of clocks and retries. */
 const MARGIN_SECONDS = 60
 
-export function createReceiver(options: ReceiverOptions): Receiver {
+export function createReceiver(options: ReceiverOptions) {
   const { transmitters, store, contacts, now } = options
 
   async function planOf(
@@ -100,7 +89,16 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   }
 
   return {
-    async receive(text, isAllowed, waitUntil) {
+    /**
+     * Receives a token. When it resolves, the effects are in force everywhere. Throws `Denied`
+     * (`signal_refused`) and `Unavailable`; nothing has changed then, or all of it: the transmitter may
+     * send the token again.
+     */
+    async receive(
+      text: string,
+      isAllowed: (transmitter: Transmitter) => Promise<void>,
+      waitUntil?: WaitUntil,
+    ): Promise<Reception> {
       const nowSeconds = Math.floor(now() / 1000)
       const event = await verifySecurityEvent(text, transmitters, isAllowed, nowSeconds, waitUntil)
       const { transmitter, id, events } = event

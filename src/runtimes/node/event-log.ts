@@ -21,14 +21,7 @@ interface Output {
   once(event: 'error', listener: () => void): unknown
 }
 
-export interface EventLog {
-  /** Writes a line, which is a JSON object. It gets a level as all lines of the log. */
-  write(line: string): void
-  /** Returns the number of lines that were lost so far. */
-  lost(): number
-  /** Resolves when all lines and the number of lost ones are written, or after a second. */
-  close(): Promise<void>
-}
+export type EventLog = ReturnType<typeof createEventLog>
 
 /**
  * Creates a log. Lines of one turn of the event loop are one write. Lines that cannot be written, as on a full disk, are
@@ -38,7 +31,7 @@ export interface EventLog {
  * has the number of lost lines: before the next line that is written, or by itself within a second. If it
  * cannot be written either, the next one includes its number.
  */
-export function createEventLog(output: Output): EventLog {
+export function createEventLog(output: Output) {
   let lost = 0
   let unreported = 0
   let writing = 0
@@ -76,9 +69,12 @@ export function createEventLog(output: Output): EventLog {
   }
 
   return {
+    /** Writes a line, which is a JSON object. It gets a level as all lines of the log. */
     write: oncePerTurn(writeLines),
-    lost: () => lost,
-    async close() {
+    /** Returns the number of lines that were lost so far. */
+    lost: (): number => lost,
+    /** Resolves when all lines and the number of lost ones are written, or after a second. */
+    async close(): Promise<void> {
       const endMs = performance.now() + CLOSE_MS
       // Lines of this turn are written at its end.
       await nextTurn()

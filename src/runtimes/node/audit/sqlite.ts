@@ -19,28 +19,12 @@ interface Prepared {
   readonly isQuery: boolean
 }
 
-export interface Sqlite {
-  /**
-   * Runs the statements in one transaction. Blocks the thread. Throws a `DatabaseError` or the error of SQLite; then no
-   * statement has an effect. Integers above 2^53 lose digits, as in D1.
-   */
-  run(statements: readonly Rendered[]): readonly Result[]
-  /**
-   * As `run`, and waits first for a transaction of another process: a statement that finds its table only
-   * reads, and a transaction that has read may not write after another one.
-   */
-  migrate(statements: readonly Rendered[]): void
-  /** Empties the write-ahead log. Returns false if another connection reads it. */
-  scrub(): boolean
-  close(): void
-}
-
 /**
  * Opens or creates the database, which only this user may read. Several processes of one machine may
  * open it at once. A committed transaction survives a crash of the process. It also survives a crash
  * of the machine, because each commit is synced.
  */
-export function openSqlite(path: string): Sqlite {
+export function openSqlite(path: string) {
   if (path !== IN_MEMORY) createPrivately(path)
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS })
   try {
@@ -85,7 +69,11 @@ export function openSqlite(path: string): Sqlite {
   }
 
   return {
-    run(statements) {
+    /**
+     * Runs the statements in one transaction. Blocks the thread. Throws a `DatabaseError` or the error of SQLite; then no
+     * statement has an effect. Integers above 2^53 lose digits, as in D1.
+     */
+    run(statements: readonly Rendered[]): readonly Result[] {
       try {
         // One statement is a transaction of its own.
         return statements.length === 1 ? statements.map(execute) : inTransaction(statements)
@@ -93,15 +81,20 @@ export function openSqlite(path: string): Sqlite {
         throw sqliteFault(error)
       }
     },
-    migrate(statements) {
+    /**
+     * As `run`, and waits first for a transaction of another process: a statement that finds its table only
+     * reads, and a transaction that has read may not write after another one.
+     */
+    migrate(statements: readonly Rendered[]): void {
       try {
         inTransaction(statements, 'BEGIN IMMEDIATE')
       } catch (error) {
         throw sqliteFault(error)
       }
     },
-    scrub: () => Number(db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy) === 0,
-    close: () => db.close(),
+    /** Empties the write-ahead log. Returns false if another connection reads it. */
+    scrub: (): boolean => Number(db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy) === 0,
+    close: (): void => db.close(),
   }
 }
 

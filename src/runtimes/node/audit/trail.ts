@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { QueueBinding } from '../../../audit/queue/audit-queue.ts'
 import { createStreamQueue } from '../../../audit/redis/stream.ts'
-import { DatabaseError, type Result, type TrailDatabase } from '../../../audit/sql/database.ts'
+import { DatabaseError, type Result } from '../../../audit/sql/database.ts'
 import { Misconfigured } from '../../../errors.ts'
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { auditPlaces } from '../environment/audit-environment.ts'
@@ -28,27 +28,7 @@ const YOUNG_GENERATION_MB = 6
 /** The source in this repository, and the module that the package contains. */
 const THREAD = import.meta.url.endsWith('.ts') ? './thread.ts' : '../node/audit-thread.js'
 
-export interface AuditTrail {
-  /** The bindings of a gateway; see `GatewayEnv`. */
-  readonly bindings: {
-    /** Undefined without `AUDIT_DATABASE`. Calls reject with the error of the database. */
-    readonly AUDIT_DB: TrailDatabase | undefined
-    /** The stream of Redis, with the spool. Undefined: events are written to the log. */
-    readonly AUDIT_QUEUE: QueueBinding | undefined
-  }
-  /** Sets the connection of the queue. */
-  connect(redis: RedisConnection): void
-  /** How long a response may wait for its event, in milliseconds. Undefined: the default of the sink. */
-  readonly maxWaitMs: number | undefined
-  /** Returns the number of events that went to the spool so far. */
-  spooled(): number
-  /** Opens the database and the spool. Throws `Misconfigured` if there is no database then. */
-  open(): Promise<void>
-  /** Begins to consume the stream, and to send what the spool contains. */
-  start(): void
-  /** Sends the spool and stores what is in the stream, for at most 5 s, and closes both. */
-  close(): Promise<void>
-}
+export type AuditTrail = ReturnType<typeof createAuditTrail>
 
 interface Call {
   resolve(results: readonly Result[]): void
@@ -56,7 +36,7 @@ interface Call {
 }
 
 /** Creates the trail. Nothing is opened before `open`, `start` or a call to the database. */
-export function createAuditTrail(variables: ThreadData['variables']): AuditTrail {
+export function createAuditTrail(variables: ThreadData['variables']) {
   const { hasQueue, database, spool } = auditPlaces(variables)
   const hasThread = (database ?? spool) !== undefined
   const calls = new Map<number, Call>()
@@ -135,6 +115,7 @@ export function createAuditTrail(variables: ThreadData['variables']): AuditTrail
   }
 
   return {
+    /** The bindings of a gateway; see `GatewayEnv`. */
     bindings: {
       AUDIT_DB:
         database === undefined
@@ -142,13 +123,17 @@ export function createAuditTrail(variables: ThreadData['variables']): AuditTrail
           : trailDatabase({ run: runStatements, dialect: dialectOf(database) }),
       AUDIT_QUEUE: hasQueue ? { sendBatch } : undefined,
     },
-    connect(redis) {
+    /** Sets the connection of the queue. */
+    connect(redis: RedisConnection): void {
       const stream = createStreamQueue(redis)
       queue = spool === undefined ? stream : spoolingQueue({ queue: stream, spool: append })
     },
+    /** How long a response may wait for its event, in milliseconds. Undefined: the default of the sink. */
     maxWaitMs: spool && SPOOL_WAIT_MS,
-    spooled: () => spooled,
-    async open() {
+    /** Returns the number of events that went to the spool so far. */
+    spooled: (): number => spooled,
+    /** Opens the database and the spool. Throws `Misconfigured` if there is no database then. */
+    async open(): Promise<void> {
       if (!hasThread) return
       try {
         await once(running(), 'opened')
@@ -166,12 +151,14 @@ export function createAuditTrail(variables: ThreadData['variables']): AuditTrail
         ])
       }
     },
-    start() {
+    /** Begins to consume the stream, and to send what the spool contains. */
+    start(): void {
       if (!hasThread) return
       isConsuming = true
       send('consume')
     },
-    async close() {
+    /** Sends the spool and stores what is in the stream, for at most 5 s, and closes both. */
+    async close(): Promise<void> {
       const worker = thread
       if (worker === undefined) {
         isClosing = true

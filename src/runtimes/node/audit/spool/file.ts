@@ -54,32 +54,10 @@ export interface SpoolPage {
  * the error of SQLite; then it has no effect. What a call has stored survives the end of the process
  * and, after `sync`, of the machine.
  */
-export interface SpoolFile {
-  /**
-   * Stores all events or none. Throws if the file would exceed its bound, or if the disk has less than
-   * 16 MiB of free space.
-   */
-  append(events: readonly string[], nowMs: number): void
-  /** Writes what is stored to the disk. */
-  sync(): void
-  /** Returns the oldest events: at most `maxEvents`, and at most `maxBytes` unless the first is larger. */
-  read(maxEvents: number, maxBytes: number): SpoolPage
-  /** Removes the events up to `lastSeq`. */
-  remove(lastSeq: number): void
-  /**
-   * Removes the events that were stored before `beforeMs`, and stores the event that `reportOf` creates
-   * from their number. Returns the number.
-   */
-  expire(beforeMs: number, reportOf: (count: number) => string): number
-  /** Returns the space of removed events to the file system. */
-  shrink(): void
-  /** Returns a function that releases the lock of the sender, or undefined if another process has it. */
-  lock(): (() => void) | undefined
-  close(): void
-}
+export type SpoolFile = ReturnType<typeof openSpoolFile>
 
 /** Opens or creates the file in `directory`, which is created if necessary. Throws the error of the system. */
-export function openSpoolFile(directory: string, maxBytes: number): SpoolFile {
+export function openSpoolFile(directory: string, maxBytes: number) {
   const folder = resolve(directory)
   mkdirSync(folder, { recursive: true, mode: FOLDER_MODE })
   for (const name of [EVENTS, LOCK]) createPrivately(join(folder, name))
@@ -111,14 +89,20 @@ export function openSpoolFile(directory: string, maxBytes: number): SpoolFile {
   }
 
   return {
-    append(events, nowMs) {
+    /**
+     * Stores all events or none. Throws if the file would exceed its bound, or if the disk has less than
+     * 16 MiB of free space.
+     */
+    append(events: readonly string[], nowMs: number): void {
       requireSpace(folder)
       inTransaction(() => {
         for (const event of events) insert.run(nowMs, event)
       })
     },
-    sync: () => db.exec('PRAGMA wal_checkpoint(PASSIVE)'),
-    read(maxEvents, maxBytesRead) {
+    /** Writes what is stored to the disk. */
+    sync: (): void => db.exec('PRAGMA wal_checkpoint(PASSIVE)'),
+    /** Returns the oldest events: at most `maxEvents`, and at most `maxBytes` unless the first is larger. */
+    read(maxEvents: number, maxBytesRead: number): SpoolPage {
       const events: string[] = []
       let [bytes, lastSeq] = [0, 0]
       for (const row of select.iterate(maxEvents)) {
@@ -130,21 +114,28 @@ export function openSpoolFile(directory: string, maxBytes: number): SpoolFile {
       }
       return { events, lastSeq }
     },
-    remove: (lastSeq) => void removeUpTo.run(lastSeq),
-    expire: (beforeMs, reportOf) =>
+    /** Removes the events up to `lastSeq`. */
+    remove: (lastSeq: number): void => void removeUpTo.run(lastSeq),
+    /**
+     * Removes the events that were stored before `beforeMs`, and stores the event that `reportOf` creates
+     * from their number. Returns the number.
+     */
+    expire: (beforeMs: number, reportOf: (count: number) => string): number =>
       inTransaction(() => {
         const count = Number(removeOld.run(beforeMs).changes)
         if (count > 0) insert.run(beforeMs, reportOf(count))
         return count
       }),
-    shrink() {
+    /** Returns the space of removed events to the file system. */
+    shrink(): void {
       // In steps, because a transaction writes each page that it frees to the journal.
       for (let pages = freePages(); pages > 0; pages -= SHRINK_PAGES)
         db.exec(`PRAGMA incremental_vacuum(${SHRINK_PAGES}); PRAGMA wal_checkpoint(TRUNCATE)`)
       // The log has the removed events too, if they have freed no page.
       db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
     },
-    lock() {
+    /** Returns a function that releases the lock of the sender, or undefined if another process has it. */
+    lock(): (() => void) | undefined {
       try {
         return lockFile(join(folder, LOCK), 0)
       } catch (error) {
@@ -152,7 +143,7 @@ export function openSpoolFile(directory: string, maxBytes: number): SpoolFile {
         throw error
       }
     },
-    close: () => db.close(),
+    close: (): void => db.close(),
   }
 }
 

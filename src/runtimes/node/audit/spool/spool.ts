@@ -31,19 +31,6 @@ export interface SpoolOptions {
   readonly now?: () => number
 }
 
-export interface Spool {
-  /**
-   * Stores events; calls of one turn of the event loop share a transaction. Resolves when the events
-   * survive the end of the process. A second later they survive the end of the machine. Rejects if the
-   * spool is full or does not work; then none is stored.
-   */
-  append(events: readonly string[]): Promise<void>
-  /** Sends what the spool contains, now and every second, until `close`. */
-  start(): void
-  /** Tries once more to send what the spool contains, and closes the file. The rest stays. */
-  close(): Promise<void>
-}
-
 interface Waiting {
   readonly events: readonly string[]
   resolve(): void
@@ -56,12 +43,7 @@ interface Waiting {
  * spool, and removed after the queue has accepted them. So an event may be sent twice, with the same
  * id, but is not lost. Events of more than 7 days are removed and reported as lost.
  */
-export function openSpool({
-  directory,
-  maxBytes,
-  connect,
-  now = () => Date.now(),
-}: SpoolOptions): Spool {
+export function openSpool({ directory, maxBytes, connect, now = () => Date.now() }: SpoolOptions) {
   const stopping = new AbortController()
   let file: SpoolFile | undefined
   let reopenAtMs = 0
@@ -158,15 +140,22 @@ export function openSpool({
   }
 
   return {
-    append: (events) =>
+    /**
+     * Stores events; calls of one turn of the event loop share a transaction. Resolves when the events
+     * survive the end of the process. A second later they survive the end of the machine. Rejects if the
+     * spool is full or does not work; then none is stored.
+     */
+    append: (events: readonly string[]): Promise<void> =>
       new Promise((resolve, reject) => {
         waiting.push({ events, resolve, reject })
         if (waiting.length === 1) store()
       }),
-    start() {
+    /** Sends what the spool contains, now and every second, until `close`. */
+    start(): void {
       sending ??= sendUntilStopped()
     },
-    async close() {
+    /** Tries once more to send what the spool contains, and closes the file. The rest stays. */
+    async close(): Promise<void> {
       stopping.abort()
       await sending
       if (sending !== undefined) await attempt(sendAll)

@@ -37,35 +37,7 @@ export interface RouterOptions {
   readonly onTick?: () => void
 }
 
-export interface ClusterRouter {
-  /** Returns the owner of a slot as far as it is known. */
-  ownerOf(slot: number): ClusterNode | undefined
-  /** Finds the owner of a slot. Throws why it cannot be found. */
-  find(slot: number): Promise<ClusterNode>
-  /** Returns the node at an address, also if it owns no slot. */
-  nodeAt(server: RedisServer): ClusterNode
-  /** A node says that another one owns a slot. */
-  moved(slot: number, server: RedisServer): ClusterNode
-  /** Whether a node is believed, and was verified as the owner of the slot since it was last proven. */
-  isVerified(node: ClusterNode, slot: number): boolean
-  /** Proves the node, and verifies it as the owner of the slot. Throws why it must not be used. */
-  verified(node: ClusterNode, slot: number): Promise<void>
-  /** Something failed: asks the cluster who owns which slots, in the background. */
-  suspect(): void
-  /** Asks the cluster who owns which slots. Throws why no node answers. */
-  refresh(): Promise<void>
-  /** The slots as the cluster last reported them. */
-  ranges(): readonly SlotRange[]
-  /** All nodes that own slots. */
-  masters(): readonly ClusterNode[]
-  /** Returns how often a replica was seen to have become a master. */
-  promotions(): number
-  /** Whether the node that was last asked reaches this one, or is this one. */
-  isReachedByOthers(node: ClusterNode): boolean
-  /** Returns why no node said who owns which slots, the last time. Undefined: one did. */
-  failure(): unknown
-  close(): void
-}
+export type ClusterRouter = ReturnType<typeof createClusterRouter>
 
 /** Creates the router. It connects when the first call needs it. */
 export function createClusterRouter({
@@ -76,7 +48,7 @@ export function createClusterRouter({
   verifiedSlots = [],
   onPromotion = () => {},
   onTick = () => {},
-}: RouterOptions): ClusterRouter {
+}: RouterOptions) {
   const nodes = new Map<string, ClusterNode>()
   const seeds = target.servers.map(addressOf)
   const certificateName = nameIn(target)
@@ -259,37 +231,50 @@ export function createClusterRouter({
   }
 
   return {
-    ownerOf: (slot) => owners[slot],
-    async find(slot) {
+    /** Returns the owner of a slot as far as it is known. */
+    ownerOf: (slot: number): ClusterNode | undefined => owners[slot],
+    /** Finds the owner of a slot. Throws why it cannot be found. */
+    async find(slot: number): Promise<ClusterNode> {
       await refresh()
       const owner = owners[slot]
       if (owner === undefined) throw new Error('no node owns the slot')
       return owner
     },
+    /** Returns the node at an address, also if it owns no slot. */
     nodeAt,
-    moved(slot, server) {
+    /** A node says that another one owns a slot. */
+    moved(slot: number, server: RedisServer): ClusterNode {
       const node = nodeAt(server)
       owners[slot] = node
       dropOthers(slot)
       suspect()
       return node
     },
+    /** Whether a node is believed, and was verified as the owner of the slot since it was last proven. */
     isVerified,
-    async verified(node, slot) {
+    /** Proves the node, and verifies it as the owner of the slot. Throws why it must not be used. */
+    async verified(node: ClusterNode, slot: number): Promise<void> {
       await node.proved()
       if (!isVerified(node, slot)) await coverGained(node, slot)
     },
+    /** Something failed: asks the cluster who owns which slots, in the background. */
     suspect,
+    /** Asks the cluster who owns which slots. Throws why no node answers. */
     refresh,
-    ranges: () => table,
-    masters: () => masters,
-    promotions: () => promotions,
-    isReachedByOthers(node) {
+    /** The slots as the cluster last reported them. */
+    ranges: (): readonly SlotRange[] => table,
+    /** All nodes that own slots. */
+    masters: (): readonly ClusterNode[] => masters,
+    /** Returns how often a replica was seen to have become a master. */
+    promotions: (): number => promotions,
+    /** Whether the node that was last asked reaches this one, or is this one. */
+    isReachedByOthers(node: ClusterNode): boolean {
       const entry = entries().find(({ server }) => addressOf(server) === node.address)
       return entry !== undefined && isConnected(reported, entry)
     },
-    failure: () => failure,
-    close() {
+    /** Returns why no node said who owns which slots, the last time. Undefined: one did. */
+    failure: (): unknown => failure,
+    close(): void {
       isClosed = true
       clearInterval(timer)
       for (const node of nodes.values()) node.close()

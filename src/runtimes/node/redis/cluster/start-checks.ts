@@ -29,14 +29,7 @@ export class UnsafeSettings extends UnusableServer {
   }
 }
 
-export interface ClusterChecks {
-  /** Reads the settings of a master, at each proof. Throws `UnsafeSettings`, and if it does not answer. */
-  require(node: ClusterNode): Promise<void>
-  /** Reads the settings of believed masters again if {@link RENEWED_MS} have passed. Believes none that became unsafe. */
-  renew(): void
-  /** Returns what is known about all masters now, each finding once. */
-  findings(): Findings
-}
+export type ClusterChecks = ReturnType<typeof createClusterChecks>
 
 /** How often the settings of a master that is believed are read, in milliseconds. */
 export const RENEWED_MS = 30_000
@@ -65,7 +58,7 @@ export function createClusterChecks(
   router: Pick<ClusterRouter, 'masters' | 'ranges'>,
   requirements: ClusterRequirements,
   now: () => number = () => performance.now(),
-): ClusterChecks {
+) {
   const found = new Map<string, NodeFindings>()
   const checkedMs = new WeakMap<ClusterNode, number>()
 
@@ -78,8 +71,10 @@ export function createClusterChecks(
   }
 
   return {
+    /** Reads the settings of a master, at each proof. Throws `UnsafeSettings`, and if it does not answer. */
     require,
-    renew() {
+    /** Reads the settings of believed masters again if {@link RENEWED_MS} have passed. Believes none that became unsafe. */
+    renew(): void {
       for (const node of router.masters()) {
         const sinceMs = now() - (checkedMs.get(node) ?? Number.NEGATIVE_INFINITY)
         if (!node.isBelieved() || sinceMs < RENEWED_MS) continue
@@ -89,7 +84,8 @@ export function createClusterChecks(
         })
       }
     },
-    findings() {
+    /** Returns what is known about all masters now, each finding once. */
+    findings(): Findings {
       const ofMasters = router.masters().flatMap(({ address }) => found.get(address) ?? [])
       const all: readonly Findings[] = [...ofMasters, replicasOf(router, requirements)]
       return {

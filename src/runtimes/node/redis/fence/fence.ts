@@ -31,29 +31,8 @@ export interface FenceOptions {
   readonly sleep: (ms: number) => Promise<void>
 }
 
-export interface Fence {
-  /** Whether replies are believed. False at first. */
-  isOpen(): boolean
-  /**
-   * Notes the reply to a command that was sent at `sentMs`, and returns whether it may be used. The
-   * master was alive at some moment after `sentMs`. The moment of the reply says less: it may have
-   * waited in a buffer while the master was paused. `nowMs` is the time now, if it is known.
-   */
-  heard(sentMs: number, nowMs?: number): boolean
-  /** Resolves when the master has proven itself. Concurrent callers share a proof. Throws why it failed. */
-  proved(): Promise<void>
-  /** Returns the milliseconds since the last command that was answered. */
-  silentMs(): number
-  /** Believes no reply until the next proof. */
-  close(): void
-  /** How often a silence was too long, or the socket was lost. */
-  closings(): number
-  /** Returns why the last proof failed. Undefined after one that succeeded. */
-  failure(): unknown
-}
-
 /** Creates a closed fence. */
-export function createFence({ fenceMs, prepare, ping, confirm, now, sleep }: FenceOptions): Fence {
+export function createFence({ fenceMs, prepare, ping, confirm, now, sleep }: FenceOptions) {
   let isOpen = false
   let lastSentMs = Number.NEGATIVE_INFINITY
   let closings = 0
@@ -83,8 +62,14 @@ export function createFence({ fenceMs, prepare, ping, confirm, now, sleep }: Fen
   }
 
   return {
-    isOpen: () => isOpen,
-    heard(sentMs, nowMs = now()) {
+    /** Whether replies are believed. False at first. */
+    isOpen: (): boolean => isOpen,
+    /**
+     * Notes the reply to a command that was sent at `sentMs`, and returns whether it may be used. The
+     * master was alive at some moment after `sentMs`. The moment of the reply says less: it may have
+     * waited in a buffer while the master was paused. `nowMs` is the time now, if it is known.
+     */
+    heard(sentMs: number, nowMs: number = now()): boolean {
       if (!isOpen) return false
       if (nowMs - lastSentMs > fenceMs) {
         close()
@@ -93,7 +78,8 @@ export function createFence({ fenceMs, prepare, ping, confirm, now, sleep }: Fen
       if (sentMs > lastSentMs) lastSentMs = sentMs
       return true
     },
-    proved() {
+    /** Resolves when the master has proven itself. Concurrent callers share a proof. Throws why it failed. */
+    proved(): Promise<void> {
       if (isOpen) return Promise.resolve()
       proof ??= prove()
         .then(
@@ -110,9 +96,13 @@ export function createFence({ fenceMs, prepare, ping, confirm, now, sleep }: Fen
         })
       return proof
     },
-    silentMs: () => now() - lastSentMs,
+    /** Returns the milliseconds since the last command that was answered. */
+    silentMs: (): number => now() - lastSentMs,
+    /** Believes no reply until the next proof. */
     close,
-    closings: () => closings,
-    failure: () => failure,
+    /** How often a silence was too long, or the socket was lost. */
+    closings: (): number => closings,
+    /** Returns why the last proof failed. Undefined after one that succeeded. */
+    failure: (): unknown => failure,
   }
 }

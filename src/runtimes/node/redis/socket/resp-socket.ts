@@ -13,24 +13,7 @@ const FIRST_PAUSE_MS = 25
 /** Shorter than the shortest period of a circuit breaker, so that its probe reaches Redis. */
 const LONGEST_PAUSE_MS = 200
 
-export interface RespSocket {
-  /** Opens the socket if it is closed. Throws the cause if that fails, or failed a moment ago. */
-  open(): Promise<unknown>
-  /**
-   * Opens the socket if it is closed, and sends all commands in one write, which other commands of
-   * the same turn of the event loop share. Sends nothing after `deadline` has expired. Throws the cause
-   * if the socket is lost before all replies have arrived: Redis may have run the commands. With
-   * `over`, see `SendOptions`.
-   */
-  send(
-    commands: readonly RedisCommand[],
-    deadline: Pick<Deadline, 'isExpired'>,
-    over?: UsedSocket,
-  ): Promise<readonly RedisReply[]>
-  /** Drops the socket. Calls in progress fail; the next call opens another one. */
-  drop(cause: Error): void
-  close(): void
-}
+export type RespSocket = ReturnType<typeof createRespSocket>
 
 export interface RespSocketOptions {
   /** Throws for the `INFO` of a server that must not be used. Default: {@link requireUsable}. */
@@ -56,7 +39,7 @@ export function createRespSocket(
   target: RedisTarget | (() => RedisTarget),
   silenceMs: number,
   { accept = requireUsable, certificateName, onLost }: RespSocketOptions = {},
-): RespSocket {
+) {
   const targetNow = typeof target === 'function' ? target : () => target
   let current: Link | undefined
   let opening: Promise<Link> | undefined
@@ -122,8 +105,19 @@ export function createRespSocket(
   const isUsable = (link: Link | undefined): link is Link => link?.redis.status === 'ready'
 
   return {
-    open: async () => (isUsable(current) ? current : reopened()),
-    send(commands, deadline, over) {
+    /** Opens the socket if it is closed. Throws the cause if that fails, or failed a moment ago. */
+    open: async (): Promise<unknown> => (isUsable(current) ? current : reopened()),
+    /**
+     * Opens the socket if it is closed, and sends all commands in one write, which other commands of
+     * the same turn of the event loop share. Sends nothing after `deadline` has expired. Throws the cause
+     * if the socket is lost before all replies have arrived: Redis may have run the commands. With
+     * `over`, see `SendOptions`.
+     */
+    send(
+      commands: readonly RedisCommand[],
+      deadline: Pick<Deadline, 'isExpired'>,
+      over?: UsedSocket,
+    ): Promise<readonly RedisReply[]> {
       if (over?.socket !== undefined && !(over.socket === current && isUsable(current)))
         return Promise.reject(new Error('the socket of the earlier call is closed'))
       // Without a promise, so that all calls of a turn share one write.
@@ -133,10 +127,11 @@ export function createRespSocket(
         return exchange(link, commands, over)
       })
     },
-    drop(cause) {
+    /** Drops the socket. Calls in progress fail; the next call opens another one. */
+    drop(cause: Error): void {
       if (current !== undefined) drop(current, cause)
     },
-    close() {
+    close(): void {
       isClosed = true
       if (current !== undefined) discard(current.redis)
     },
