@@ -98,6 +98,19 @@ describe.skipIf(!hasRedisServer)('a server that a gateway must not use', () => {
     ])
   })
 
+  test('a master that becomes a replica is used no longer than a second, although its socket stays open', async () => {
+    const { port } = await server()
+    const direct = directTo(port)
+    cleanups.push(() => direct.disconnect())
+    const { redis } = clientOf(`redis://127.0.0.1:${port}`)
+    const read = () => redis.send([['GET', 'revoked']])
+    expect(await read()).toEqual([{ result: null }])
+    await direct.replicaof('127.0.0.1', 1)
+    await expect.poll(() => outcomeOf(read())).toMatchObject({ fault: 'refused' })
+    await direct.replicaof('NO', 'ONE')
+    await expect.poll(() => outcomeOf(read())).toEqual([{ result: null }])
+  })
+
   test.each([
     ['6.0.16', ['REDIS_URL: is Redis 6.0.16; the oldest supported version is 6.2']],
     ['5.0.0', ['REDIS_URL: is Redis 5.0.0; the oldest supported version is 6.2']],

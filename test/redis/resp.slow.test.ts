@@ -123,6 +123,31 @@ describe('a faulty Redis over RESP', () => {
     expect(received.length).toBeLessThanOrEqual(2)
   })
 
+  test.each([
+    ['an array of 10^15 items', '*999999999999999\r\n:1\r\n'],
+    ['arrays inside of 200,000 arrays', '*1\r\n'.repeat(200_000)],
+  ])('%s is an outage, and no exception that ends a program [R06]', async (_, reply) => {
+    const uncaught: unknown[] = []
+    const before = process.listeners('uncaughtException')
+    const catching = (error: unknown) => void uncaught.push(error)
+    process.removeAllListeners('uncaughtException').on('uncaughtException', catching)
+    cleanups.push(() => {
+      process.off('uncaughtException', catching)
+      for (const listener of before) process.on('uncaughtException', listener)
+    })
+    const { url } = await stubbed((socket) => socket.write(reply))
+    expect(await outcomeOf(admitOver(connectionTo(url, 2_000)))).toMatchObject({
+      dependency: 'redis',
+    })
+    expect(uncaught).toEqual([])
+  })
+
+  test('a reply to the handshake that is no INFO is an outage: later replies would be those of other commands [R06]', async () => {
+    const { url, received } = await stubbed((socket) => socket.write(GOOD), '+OK\r\n')
+    expect(await faultOf(admitOver(connectionTo(url)))).toBe('malformed')
+    expect(received).toEqual([])
+  })
+
   test.each(['NOAUTH Authentication required.', "ERR unknown command 'INFO'"])(
     'a server that refuses the handshake (%s) is an outage [R05]',
     async (text) => {
@@ -131,14 +156,17 @@ describe('a faulty Redis over RESP', () => {
     },
   )
 
-  test('after READONLY, the next call uses another socket, as after a failover [R12]', async () => {
-    const { url, connections } = await stubbed((socket) => {
-      socket.write(connections() === 1 ? '-READONLY no\r\n' : '+OK\r\n')
-    })
-    const redis = connectionTo(url)
-    expect((await redis.send([['SET', 'a', 1]]))[0]?.error).toMatch(/^READONLY/)
-    expect(await redis.send([['SET', 'a', 1]])).toEqual([{ result: 'OK' }])
-  })
+  test.each(['READONLY', 'MASTERDOWN', 'NOAUTH'])(
+    'after %s, the next call uses another socket, as after a failover [R12]',
+    async (code) => {
+      const { url, connections } = await stubbed((socket) => {
+        socket.write(connections() === 1 ? `-${code} no\r\n` : '+OK\r\n')
+      })
+      const redis = connectionTo(url)
+      expect(await redis.send([['SET', 'a', 1]])).toEqual([{ error: `${code} no` }])
+      expect(await redis.send([['SET', 'a', 1]])).toEqual([{ result: 'OK' }])
+    },
+  )
 
   test('calls of one turn of the event loop leave in one write, and get their own replies', async () => {
     const { url, received } = await stubbed((socket, text) => {

@@ -6,12 +6,16 @@ import type { Fault } from '../../../../problems/reasons.ts'
 import type { RedisCommand, RedisReply, UsedSocket } from '../../../../redis/connection.ts'
 import type { RedisTarget } from '../../environment/redis-url.ts'
 import { oncePerTurn } from '../../system/once-per-turn.ts'
-import { requireUsable, UnusableServer } from './server-info.ts'
+import { isReplica, requireUsable, UnusableServer } from './server-info.ts'
 
 const CONNECT_TIMEOUT_MS = 2_000
 const FIRST_PAUSE_MS = 25
 /** Shorter than the shortest period of a circuit breaker, so that its probe reaches Redis. */
 const LONGEST_PAUSE_MS = 200
+/** A master that becomes a replica keeps its sockets, and answers reads. Its replies are used no longer than this. */
+const ROLE_MS = 1_000
+/** Unlike `ROLE`, it is among the rights that the gateway needs. */
+const ROLE: RedisCommand = ['INFO', 'replication']
 
 export type RespSocket = ReturnType<typeof createRespSocket>
 
@@ -28,6 +32,9 @@ export interface RespSocketOptions {
 interface Link {
   readonly redis: Redis
   readonly output: NonNullable<Parameters<Redis['sendCommand']>[1]>
+  /** When the role must be checked again, by `performance.now()`. */
+  roleDueMs: number
+  isReplica: boolean
 }
 
 /**
@@ -67,7 +74,10 @@ export function createRespSocket(
     try {
       const options = createOptions(targetNow(), silenceMs, certificateName)
       const redis = await connect(options, accept)
-      const link = { redis, output: createOutput(redis) }
+      // `accept` has seen the role. Sentinels, and nodes of a cluster, have checks of their own.
+      const roleDueMs =
+        accept === requireUsable ? performance.now() + ROLE_MS : Number.POSITIVE_INFINITY
+      const link: Link = { redis, output: createOutput(redis), roleDueMs, isReplica: false }
       // At once, and not with the next call: the server at the address may be another one by then.
       redis.once('close', () => drop(link, new Error('the connection was closed')))
       if (!isClosed) current = link
@@ -89,12 +99,33 @@ export function createRespSocket(
     return opening
   }
 
+  /**
+   * Queries the role in front of the commands of this turn, so that its reply is read before theirs. A user without the
+   * right to do so is not checked again.
+   */
+  function checkRole(link: Link, nowMs: number): void {
+    link.roleDueMs = nowMs + ROLE_MS
+    sendOverLink(link, ROLE).then(
+      (role) => {
+        if (!isReplica(role)) return
+        link.isReplica = true
+        drop(link, becameReplica())
+      },
+      (cause: unknown) => {
+        if (isErrorReply(cause)) link.roleDueMs = Number.POSITIVE_INFINITY
+      },
+    )
+  }
+
   async function exchange(link: Link, commands: readonly RedisCommand[], over?: UsedSocket) {
     if (over !== undefined) over.socket = link
+    const nowMs = performance.now()
+    if (nowMs >= link.roleDueMs) checkRole(link, nowMs)
     try {
       const replies = await repliesTo(link, commands)
+      if (link.isReplica) throw becameReplica()
       failures = 0
-      if (replies.some(isFromReplica)) drop(link, new Error('the server is a replica'))
+      if (replies.some(needsAnotherSocket)) drop(link, new Error('the server refuses commands'))
       return replies
     } catch (cause) {
       drop(link, cause)
@@ -165,16 +196,45 @@ async function connect(options: RedisOptions, accept: (info: string) => void): P
     cause ??= error
     discard(redis)
   })
+  redis.once('connect', () => endAtUnreadable(redis))
   try {
     await redis.connect()
     // The reply follows those to AUTH and SELECT.
-    accept(await redis.info().catch(unlessForbidden))
+    const info = await redis.info().catch(unlessForbidden)
+    // Another text is the reply to something else, and so would be all later ones.
+    if (!INFO.test(info)) throw unreadable()
+    accept(info)
     if (cause !== undefined) throw cause
     return redis
   } catch (error) {
     discard(redis)
     throw cause ?? error
   }
+}
+
+const becameReplica = () => new Error('the server has become a replica')
+
+/** The beginning of a reply to `INFO`: empty, a section, or a field. */
+const INFO = /^(?:$|\s*(?:#|\w+:))/
+
+const unreadable = () =>
+  Object.assign(new Error('a reply is not readable'), { name: 'ParserError' })
+
+/**
+ * Ends the socket if the parser of the library throws, as for an array of 10^15 items. Without this, the exception would be
+ * one that no code catches, which ends a program.
+ */
+function endAtUnreadable({ stream }: Redis): void {
+  const [parse] = stream.listeners('data') as ((chunk: Buffer) => void)[]
+  if (parse === undefined) return
+  stream.prependListener('data', (chunk: Buffer) => {
+    try {
+      parse(chunk)
+    } catch {
+      stream.destroy(unreadable())
+    }
+  })
+  stream.off('data', parse)
 }
 
 /** Returns an empty text for a user without the right to call `INFO`. */
@@ -256,9 +316,12 @@ function createOutput(redis: Redis): Link['output'] {
   return { isPipeline: true, write, destination: { redis } }
 }
 
-/** After a failover the address leads to a replica, until it is resolved again. */
-const isFromReplica = ({ error }: RedisReply): boolean =>
-  error !== undefined && /^READONLY |-READONLY /.test(error)
+/**
+ * After a failover the address leads to a replica, until it is resolved again. A server that wants a login has lost the one of
+ * the socket, as behind a proxy.
+ */
+const needsAnotherSocket = ({ error }: RedisReply): boolean =>
+  error !== undefined && /^(?:READONLY|MASTERDOWN|NOAUTH) |-READONLY /.test(error)
 
 /** Closes the socket without waiting for replies. */
 function discard(redis: Redis): void {

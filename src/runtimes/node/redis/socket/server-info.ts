@@ -15,9 +15,11 @@ export function requireUsable(info: string): void {
     throw new UnusableServer('is a Redis Cluster; set redis+cluster://host:port')
   requireVersion(field('redis_version'))
   // A replica answers with old data: a revocation may be missing.
-  if (field('role') === 'slave')
+  if (isReplica(info))
     throw new UnusableServer('is a replica; set the address of the master, or of its Sentinels')
 }
+
+export const isReplica = (info: unknown): boolean => fieldsOf(String(info))('role') === 'slave'
 
 /** Throws {@link UnusableServer} if the server says that it is no node of a cluster, or too old. */
 export function requireCluster(info: string): void {
