@@ -118,7 +118,8 @@ export function createCircuitBreaker({
     enter() {
       if (state === 'closed') return round
       const nowMs = now()
-      if (nowMs < probeAtMs) {
+      // A clock that was set back must not make the period longer.
+      if (nowMs < probeAtMs && nowMs >= probeAtMs - periodMs) {
         observer?.refused()
         const retryAfterSeconds = secondsUntil(probeAtMs, nowMs)
         throw new Unavailable(name, lastFault, { retryAfterSeconds, shortCircuited: true })

@@ -59,7 +59,8 @@ export function createSharedReading<Context, Value>({
     const nowMs = now()
     const running = calls.latest(KEY)
     const isBeingRead = running?.isInProgress() === true
-    if (last !== undefined) {
+    // Not if the clock was set back, which would keep it for longer.
+    if (last !== undefined && nowMs >= lastUntilMs - memoryMs) {
       if ('failure' in last) {
         if (nowMs < lastUntilMs) throw copyOfFailure(last.failure)
       } else if (nowMs < (isBeingRead ? lastUntilMs + leaseMs : lastUntilMs)) {

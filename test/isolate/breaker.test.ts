@@ -66,6 +66,17 @@ describe('a breaker', () => {
     expect(transitions).toEqual(['closed > open (unreachable)'])
   })
 
+  test('lets a probe through after its period, although the clock was set back by a day', () => {
+    const { breaker, fail, refusal, pass } = build()
+    fail(DEFAULT_FAILURES)
+    expect(refusal()).toBeInstanceOf(Unavailable)
+    pass(-86_400_000)
+    expect(() => breaker.enter()).not.toThrow()
+    expect(refusal().retryAfterSeconds).toBe(1)
+    pass(FIRST_PERIOD_MS)
+    expect(() => breaker.enter()).not.toThrow()
+  })
+
   test('does not open if successes arrive in between', () => {
     const { breaker, fail } = build()
     for (let round = 0; round < 20; round++) {

@@ -1,6 +1,7 @@
 /** `GET /-/readyz` under concurrent requests: the whole gateway in workerd, over a real Redis. */
 import { request as httpRequest } from 'node:http'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { Unavailable } from '../../src/errors.ts'
 import { createSharedReading } from '../../src/isolate/shared-reading.ts'
 import { sleep } from '../../src/isolate/timers.ts'
 import { healthRoutes } from '../../src/routes/health.ts'
@@ -163,6 +164,31 @@ describe('a check that never settles', () => {
     expect(reads).toHaveLength(2)
     expect(new Set(await Promise.all(others))).toEqual(new Set([reads[1]]))
   })
+
+  test.each(['a value', 'a failure'])(
+    '%s is read again if the clock was set back',
+    async (kind) => {
+      let nowMs = Date.now()
+      let reads = 0
+      const reading = createSharedReading({
+        async read() {
+          reads += 1
+          if (kind === 'a failure') throw new Unavailable('redis', 'timeout')
+          return reads
+        },
+        now: () => nowMs,
+        memoryMs: MEMORY_MS,
+        leaseMs: 3_000,
+      })
+      const read = () => reading(undefined).catch(() => undefined)
+      await read()
+      await read()
+      expect(reads).toBe(1)
+      nowMs -= 86_400_000
+      await read()
+      expect(reads).toBe(2)
+    },
+  )
 
   test('requests have a bounded wait even if one after another dies', async () => {
     let reads = 0

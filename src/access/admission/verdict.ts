@@ -101,12 +101,17 @@ export function recallLimits(
   let latest: RateLimit | undefined
   for (const { key } of limits) {
     const known = exhausted.get(key)
-    if (known === undefined || nowMs >= known.untilMs) {
+    if (
+      known === undefined ||
+      nowMs >= known.untilMs ||
+      // The clock was set back.
+      nowMs < known.untilMs - EXHAUSTED_LIMIT_MEMORY_MS
+    ) {
       tallies.exhausted.misses += 1
       continue
     }
     tallies.exhausted.hits += 1
-    if (latest === undefined || known.reason.resetMs > latest.resetMs) latest = known.reason
+    if (known.reason.resetMs > (latest?.resetMs ?? 0)) latest = known.reason
   }
   return latest && refused(rateLimited(latest, nowMs), [latest])
 }
@@ -191,7 +196,7 @@ export function weigh(
     }
     const untilMs = Math.min(answer.resetMs, nowMs + EXHAUSTED_LIMIT_MEMORY_MS)
     exhausted.set(request.key, { reason: answer, untilMs })
-    if (refusal === undefined || answer.resetMs > refusal.resetMs) refusal = answer
+    if (answer.resetMs > (refusal?.resetMs ?? 0)) refusal = answer
   }
   const denial = refusal && rateLimited(refusal, nowMs)
   return { denial, limits, uncounted, observed }

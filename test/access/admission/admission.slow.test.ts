@@ -1,5 +1,5 @@
 import { Hono } from 'hono'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { addressBanKey, subjectBanKey } from '../../../src/access/abuse/ban.ts'
 import { createAdmission } from '../../../src/access/admission/admission.ts'
 import type { LimitRequest } from '../../../src/access/admission/limit.ts'
@@ -148,6 +148,24 @@ describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefe
       0,
     )
     expect(redis.calls() - before).toBe(0)
+  })
+
+  test('an exhausted limit refuses for at most two windows, although the clock was set back by a day', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const setBack = () => vi.setSystemTime(Date.now() - 86_400_000)
+    const gateway = admission()
+    const limit = limitOf({ limit: 1, windowSeconds: 60 })
+    await gateway.admit(request(null, [limit]))
+    expect((await gateway.admit(request(null, [limit]))).denial?.code).toBe('rate_limited')
+    setBack()
+    const { denial } = await gateway.admit(request(null, [limit]))
+    expect(denial).toMatchObject({ code: 'rate_limited' })
+    // One window, and two if Redis has the same clock.
+    expect(denial?.code === 'rate_limited' && denial.retryAfterSeconds).toBeLessThanOrEqual(120)
+    await redis.direct.flushall()
+    setBack()
+    expect((await gateway.admit(request(null, [limit]))).denial).toBeUndefined()
   })
 
   test('an exhausted limit does not affect another limit of the same subject', async () => {

@@ -57,7 +57,7 @@ export function createRespSocket(
 
   function failed(cause: unknown): void {
     const longestMs = Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS)
-    pausedUntilMs = failures === 0 ? 0 : Date.now() + longestMs * (1 - Math.random() / 2)
+    pausedUntilMs = failures === 0 ? 0 : performance.now() + longestMs * (1 - Math.random() / 2)
     failures += 1
     lastCause = cause
   }
@@ -94,7 +94,7 @@ export function createRespSocket(
   async function reopened(): Promise<Link> {
     if (current !== undefined) drop(current, new Error('the connection was closed'))
     if (isClosed) throw new Error('the connection is closed')
-    if (opening === undefined && Date.now() < pausedUntilMs) throw lastCause
+    if (opening === undefined && performance.now() < pausedUntilMs) throw lastCause
     opening ??= connected()
     return opening
   }
