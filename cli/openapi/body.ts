@@ -17,6 +17,8 @@ export interface BodyCode {
 
 /** What the gateway reads as JSON, see the stage `validate`. */
 const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*"?utf-8"?[ \t]*)?$/i
+/** JSON for the gateway too (RFC 6839 section 3.1), and for a document a type with a schema of its own. */
+const SUFFIXED = /^application\/.+\+json[ \t]*(?:;|$)/i
 /** A range that contains JSON. */
 const RANGE = /^(?:\*|application)\/\*$/i
 
@@ -41,7 +43,10 @@ export function bodyCode(
   if (typeof body.value.required === 'boolean') coverage.use(at(body, 'required'))
   const types = Object.keys(body.value.content)
   const json =
-    types.find((type) => JSON_TYPE.test(type)) ?? types.find((type) => jsonOnly && RANGE.test(type))
+    types.find((type) => JSON_TYPE.test(type)) ??
+    types.find(
+      (type) => (types.length === 1 && SUFFIXED.test(type)) || (jsonOnly && RANGE.test(type)),
+    )
   const others = types.filter((type) => type !== json)
   for (const type of others) coverage.useAll(at(content, type))
   if (types.length === 0) return { isForbidden: false }
@@ -58,7 +63,7 @@ export function bodyCode(
       place,
       isAlike
         ? `the schema of ${others.join(', ')} is not used, but that of ${json}`
-        : `a body of type ${others.join(', ')} is refused (--json-only)`,
+        : `a body of type ${others.join(', ')} is refused, or checked as ${json} if it is JSON (--json-only)`,
     )
   const code = context.code(at(content, json, 'schema'), `${place} body`)
   return {

@@ -31,6 +31,10 @@ export function utf8MediaType(contentType: string | undefined): string | undefin
   return /^[ \t]*$/.test(contentType.slice(end)) ? type.toLowerCase() : undefined
 }
 
+/** Reports whether a media type of {@link utf8MediaType} is JSON. `+json`: RFC 6839 section 3.1. */
+export const isJsonType = (type: string | undefined): boolean =>
+  /^application\/(?:.+\+)?json$/.test(type ?? '')
+
 /** Reports whether a body has a coding, such as gzip. Only the origin could decode it. */
 export const hasCoding = (contentEncoding: string | undefined): boolean =>
   contentEncoding !== undefined && !/^[ \t]*(?:identity[ \t]*)?$/i.test(contentEncoding)

@@ -1,4 +1,4 @@
-import { utf8MediaType } from '../http/media-type.ts'
+import { isJsonType, utf8MediaType } from '../http/media-type.ts'
 
 export type InspectedMedia = 'json' | 'form' | 'text'
 
@@ -8,9 +8,6 @@ export const INSPECTED_TYPES = 'application/json, application/x-www-form-urlenco
 /** The accepted media types of a route with signatures. */
 export const TYPES_WITH_MULTIPART = `${INSPECTED_TYPES}, multipart/form-data`
 
-/** `+json`: RFC 6839 section 3.1. */
-const JSON_TYPE = /^application\/(?:.+\+)?json$/
-
 /**
  * Returns how to parse a body of this `Content-Type`, always as UTF-8. Returns undefined for a type
  * that cannot be inspected, including a list of two types and other charsets.
@@ -19,5 +16,5 @@ export function inspectedMedia(contentType: string | undefined): InspectedMedia 
   const type = utf8MediaType(contentType)
   if (type === 'application/x-www-form-urlencoded') return 'form'
   if (type === 'text/plain') return 'text'
-  return type !== undefined && JSON_TYPE.test(type) ? 'json' : undefined
+  return isJsonType(type) ? 'json' : undefined
 }

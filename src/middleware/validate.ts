@@ -4,7 +4,7 @@ import type { $ZodType } from 'zod/v4/core'
 import { ADMITTED_FOR_MS } from '../access/admission/admission.ts'
 import { Denied } from '../errors.ts'
 import { findInexact, isExact } from '../http/exact-numbers.ts'
-import { hasCoding, utf8MediaType } from '../http/media-type.ts'
+import { hasCoding, isJsonType, utf8MediaType } from '../http/media-type.ts'
 import { queryParameters } from '../http/query.ts'
 import { JsonRefused, parseStrictJson } from '../http/strict-json.ts'
 import { withDeadline } from '../isolate/timers.ts'
@@ -175,7 +175,7 @@ function isClear(query: string): boolean {
 }
 
 async function readJson(c: Context<Environment>, maxDepth: number): Promise<unknown> {
-  const text = await readJsonText(c)
+  const text = await readJsonText(c, true)
   // The stream is used up. Hono keeps promises here, whatever its types say.
   c.req.bodyCache.text = Promise.resolve(text) as unknown as string
   try {
@@ -191,9 +191,10 @@ async function readJson(c: Context<Environment>, maxDepth: number): Promise<unkn
 
 export const isEncoded = (c: Context): boolean => hasCoding(c.req.header('Content-Encoding'))
 
-/** As {@link readBodyText}, for a body that is JSON by its headers. */
-export function readJsonText(c: Context<Environment>): Promise<string> {
-  const isJson = utf8MediaType(c.req.header('Content-Type')) === JSON_TYPE
+/** As {@link readBodyText}, for a body that is `application/json`, or with `suffixed` a `+json` too. */
+export function readJsonText(c: Context<Environment>, suffixed = false): Promise<string> {
+  const type = utf8MediaType(c.req.header('Content-Type'))
+  const isJson = suffixed ? isJsonType(type) : type === JSON_TYPE
   if (!isJson || isEncoded(c))
     throw new Denied({ code: 'unsupported_media_type', expected: JSON_TYPE, encoded: isEncoded(c) })
   return readBodyText(c)

@@ -126,6 +126,9 @@ describe('validate', () => {
     'application/json; charset=utf-16',
     'application/json; charset="utf-8',
     'application/jsonp',
+    'application/+json',
+    'text/x+json',
+    'application/vnd.api+json; charset=utf-16',
     'application/x-www-form-urlencoded',
   ])('%s is 415', async (type) => {
     const headers = { 'content-type': type }
@@ -147,6 +150,8 @@ describe('validate', () => {
     'application/json',
     'Application/JSON; charset=UTF-8',
     'application/json;charset="utf-8"',
+    'application/merge-patch+json',
+    'application/vnd.api+json; ext="https://example.test/ext"',
   ])('%s is JSON', async (type) => {
     const { response } = await post('/orders', JSON.stringify(order), { 'content-type': type })
     expect(response.status).toBe(200)

@@ -243,6 +243,20 @@ describe('bodies', () => {
     expect(await status('POST /b', { body: { a: 1 } })).toBe(200)
   })
 
+  test('a body of one type that ends in +json is checked', async () => {
+    const content = { 'application/merge-patch+json': { schema: SCHEMA } }
+    const document = documentOf('/b', { requestBody: { required: true, content } })
+    const { notes, status } = await gatewayOf(document)
+    const headers = { 'Content-Type': 'application/merge-patch+json' }
+    expect(await status('POST /b', { body: '{"a":1}', headers })).toBe(200)
+    expect(await status('POST /b', { body: '{}', headers })).toBe(422)
+    expect(messagesOf(notes, 'unmapped')).toEqual([])
+    const two = { ...content, 'application/json': { schema: {} } }
+    const open = await gatewayOf(documentOf('/b', { requestBody: { content: two } }))
+    expect(await open.status('POST /b', { body: '{}', headers })).toBe(200)
+    expect(messagesOf(open.notes, 'unmapped')).toEqual([expect.stringContaining('merge-patch')])
+  })
+
   test('a body of another type is listed and not checked, unless --json-only requires JSON', async () => {
     const content = { 'application/json': { schema: SCHEMA }, 'text/csv': {} }
     const document = documentOf('/b', { requestBody: { required: true, content } })
