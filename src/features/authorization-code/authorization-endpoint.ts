@@ -59,6 +59,10 @@ export interface AuthorizationEndpointOptions
   readonly loginsPerMinute: number
 }
 
+/** Parameters of a response in a redirect URI, as they are usually written: their names are not decoded. */
+const OF_RESPONSE =
+  /(?<=[?&])(?:code|state|iss|error|error_description|error_uri)(?:=[^&]*)?(?:&|$)/g
+
 /** The signed-in user of a request. */
 export interface RequestUser {
   readonly principal: Principal
@@ -346,7 +350,10 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
       return code.text
     },
 
-    /** Returns the URL of a response (RFC 6749 section 4.1.2, RFC 9207). */
+    /**
+     * Returns the URL of a response (RFC 6749 section 4.1.2, RFC 9207): the redirect URI with its query,
+     * except for what the response itself says. Clients differ in which of two parameters they read.
+     */
     responseUrl(
       { redirectUri, state }: RedirectTarget,
       members: Readonly<Record<string, string>>,
@@ -354,7 +361,9 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
       const query = new URLSearchParams(members)
       if (state !== undefined) query.set('state', state)
       query.set('iss', issuer)
-      return `${redirectUri}${redirectUri.includes('?') ? '&' : '?'}${query}`
+      const kept = redirectUri.replace(OF_RESPONSE, '')
+      if (/[?&]$/.test(kept)) return `${kept}${query}`
+      return `${kept}${kept.includes('?') ? '&' : '?'}${query}`
     },
   }
 }

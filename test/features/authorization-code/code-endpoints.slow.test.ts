@@ -227,6 +227,32 @@ describe('operators', () => {
   })
 })
 
+test.each([
+  ['?code=old&lang=en', '?lang=en&'],
+  ['?lang=en&state=fixed', '?lang=en&'],
+  ['?state&iss=https://other.test&error=x&error_description=y&error_uri=z', '?'],
+  ['?codec=1&x=code&&a=%20', '?codec=1&x=code&&a=%20&'],
+  ['?', '?'],
+])(
+  'a response has each of its parameters once, whatever the redirect URI has: %s',
+  async (query, kept) => {
+    const redirectUri = REDIRECT_URI + query
+    const clientId = await gateway.createClient({ redirectUris: [redirectUri] })
+    const verifier = newVerifier()
+    const request = { ...gateway.requestOf(clientId, verifier), redirect_uri: redirectUri }
+    const cookie = gateway.signIn()
+    const refused = await gateway.authorize({ ...request, prompt: 'none' }, cookie)
+    expect(refused.location?.split('error=')[0]).toBe(REDIRECT_URI + kept)
+    const page = await gateway.authorize(request, cookie)
+    const { location, answer } = await gateway.decide(page, cookie)
+    expect(location?.split('code=').at(0)).toBe((REDIRECT_URI + kept).split('code=')[0])
+    for (const name of ['code', 'state', 'iss']) expect(answer.getAll(name), name).toHaveLength(1)
+    const code = answer.get('code') ?? ''
+    const more = { redirect_uri: redirectUri }
+    expect((await gateway.redeem(clientId, code, verifier, more)).status).toBe(200)
+  },
+)
+
 test('a client with a secret uses the same endpoint, and authenticates for the code', async () => {
   const { client, secret } = await gateway.registry.create({
     name: 'web',
@@ -340,6 +366,10 @@ describe('login', () => {
     expect(unknown.answer.get('error')).toBe('consent_required')
     await gateway.codeFor(requestOf(), cookie)
     expect((await gateway.authorize(requestOf(none), cookie)).answer.get('code')).not.toBeNull()
+    const issuedAtSeconds = Math.floor(Date.now() / 1000) - 7_200
+    const old = gateway.signIn({ subject: 'quiet', issuedAtSeconds })
+    const aged = await gateway.authorize(requestOf({ ...none, max_age: '3600' }), old)
+    expect(aged.answer.get('error')).toBe('login_required')
   })
 })
 

@@ -54,8 +54,8 @@ export function isRegisteredRedirect(text: string, registered: readonly string[]
 }
 
 export const redirectUriMessage =
-  'must be an https URL, http to this machine (127.0.0.1, [::1], localhost), or a private scheme ' +
-  'with a domain name such as com.example.app:/callback; without a fragment'
+  'must be https, http to 127.0.0.1, [::1] or localhost, or a private scheme ' +
+  'such as com.example.app:/callback; without a fragment'
 
 /** Schemes that browsers handle themselves. A redirect to one of them could run a script. */
 const OF_BROWSERS =
