@@ -2,6 +2,7 @@
 import type { FieldCase } from './case.ts'
 import { credentialCases } from './credential-cases.ts'
 import { httpCases } from './http-cases.ts'
+import { laterCases } from './later-cases.ts'
 import { oauthCases } from './oauth-cases.ts'
 import { oddTokenCases } from './odd-token-cases.ts'
 import { reportCases } from './report-cases.ts'
@@ -20,4 +21,5 @@ export const FIELD_CASES: readonly FieldCase[] = [
   ...oauthCases,
   ...trialCases,
   ...reportCases,
+  ...laterCases,
 ]
