@@ -18,8 +18,11 @@ interface JsonLimits {
    * than claims, metadata and configurations.
    */
   readonly maxDepth?: number
+  /** A name that no object may have. Default: none. */
+  readonly without?: string
 }
 
+const SPACE = 0x20
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const COLON = 0x3a
@@ -34,16 +37,20 @@ const CLOSE_BRACE = 0x7d
  * `maxDepth`, before it parses anything.
  *
  * Does NOT refuse numbers that overflow (`1e400` becomes Infinity), lone surrogates, or names such
- * as `__proto__`, which become own properties: the schema of the value must check these. A caller
- * that decodes bytes first must use `ignoreBOM: true`: the decoder otherwise removes the mark.
+ * as `__proto__`, which become own properties, except the name `without`: the schema of the value must
+ * check these. A caller that decodes bytes first must use `ignoreBOM: true`: the decoder otherwise
+ * removes the mark.
  */
-export function parseStrictJson(text: string, { maxDepth = 16 }: JsonLimits = {}): unknown {
-  refuseNesting(text, maxDepth)
+export function parseStrictJson(
+  text: string,
+  { maxDepth = 16, without }: JsonLimits = {},
+): unknown {
   try {
+    refuseNesting(text, maxDepth, without)
     return JSON.parse(text) as unknown
-  } catch {
+  } catch (error) {
     // Without the cause, because the engine's message quotes the text.
-    throw new JsonRefused('syntax')
+    throw error instanceof JsonRefused ? error : new JsonRefused('syntax')
   }
 }
 
@@ -60,7 +67,7 @@ export function refuseAmbiguousJson(text: string): void {
 }
 
 /** Checks nesting and names in one pass, with only as much grammar as this requires. */
-function refuseNesting(text: string, maxDepth: number): void {
+function refuseNesting(text: string, maxDepth: number, without?: string): void {
   /** Names of each open object so far. Null for an array, or an object without names so far. */
   const open: (Set<string> | null)[] = []
   for (let at = 0; at < text.length; at++) {
@@ -79,6 +86,7 @@ function refuseNesting(text: string, maxDepth: number): void {
         if (isColon(text, end + 1)) {
           if (open.length === 0) throw new JsonRefused('syntax')
           const name = decodeName(text, at, end)
+          if (name === without) throw new JsonRefused('prototype_name')
           const names = open[open.length - 1]
           if (names?.has(name)) throw new JsonRefused('duplicate_name')
           if (names) names.add(name)
@@ -99,22 +107,18 @@ function endOfString(text: string, start: number): number {
   throw new JsonRefused('syntax')
 }
 
-/** Reports whether the next character that is not white space (RFC 8259 section 2) is a colon. */
+/**
+ * Reports whether the next character that is not white space is a colon. Skips all control characters:
+ * `JSON.parse` refuses those that are no white space (RFC 8259 section 2).
+ */
 function isColon(text: string, from: number): boolean {
-  for (let at = from; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (code === COLON) return true
-    if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return false
-  }
-  return false
+  let at = from
+  while (text.charCodeAt(at) <= SPACE) at++
+  return text.charCodeAt(at) === COLON
 }
 
+/** Throws a `SyntaxError` for an escape that JSON does not have. */
 function decodeName(text: string, start: number, end: number): string {
   const raw = text.slice(start + 1, end)
-  if (!raw.includes('\\')) return raw
-  try {
-    return JSON.parse(text.slice(start, end + 1)) as string
-  } catch {
-    throw new JsonRefused('syntax')
-  }
+  return raw.includes('\\') ? (JSON.parse(text.slice(start, end + 1)) as string) : raw
 }

@@ -32,6 +32,8 @@ export interface ValidateOptions extends InputSchemas {
 
 const DEFAULT_MAX_DEPTH = 32
 const JSON_TYPE = 'application/json'
+/** zod drops this name from records and open objects without a check, and the origin would receive it. */
+const UNCHECKED_NAME = '__proto__'
 
 /** For the whole body: a stalled upload must not hold its request forever. */
 const READ_TIMEOUT_MS = 15_000
@@ -39,7 +41,8 @@ const READ_TIMEOUT_MS = 15_000
 /**
  * Checks params, query, headers and JSON body against zod schemas, and forwards exactly the checked
  * bytes. Refuses duplicate query parameters, except those that the schema reads as `z.array`, a query with
- * `;` or without percent-encoded UTF-8 (unless `forwards` is false), duplicate member names, and anything but UTF-8 JSON. Findings contain paths, not values. A number
+ * `;` or without percent-encoded UTF-8 (unless `forwards` is false), duplicate member names, the name `__proto__`,
+ * and anything but UTF-8 JSON. Findings contain paths, not values. A number
  * that a schema reads must be exact: if it has more digits than a double can hold, the origin could
  * read another number. A body may be absent if its schema is optional. Throws a `TypeError` for a
  * schema that drops unknown keys, unless `forwards` is false. Does NOT check a body that has no
@@ -64,10 +67,7 @@ export const validate = ({
 }: ValidateOptions): MiddlewareHandler<Environment> => {
   for (const [name, schema] of Object.entries({ params, query, body })) {
     if (forwards && schema !== undefined && dropsUnknownKeys(schema)) {
-      throw new TypeError(
-        `validate: the ${name} schema drops unknown keys, which reach the origin; ` +
-          'use z.strictObject or z.looseObject',
-      )
+      throw new TypeError(`validate: ${name} drops unknown keys; use z.strictObject`)
     }
   }
 
@@ -101,7 +101,8 @@ export const validate = ({
 }
 
 function refuse(errors: readonly InputError[]): void {
-  if (errors.length > 0) throw new Denied({ code: 'invalid_input', errors })
+  if (errors.length > 0)
+    throw new Denied({ code: 'invalid_input', errors: errors.slice(0, MAX_FINDINGS) })
 }
 
 /** The names of the parts in Hono. */
@@ -117,8 +118,8 @@ function check(
   ruleOf: RuleOf | undefined,
 ): void {
   const { findings, value } = checked(where, schema, received, '', ruleOf)
-  if (findings.length > 0) errors.push(...findings.slice(0, MAX_FINDINGS - errors.length))
-  else c.req.addValidatedData(TARGETS[where], value as object)
+  errors.push(...findings)
+  if (findings.length === 0) c.req.addValidatedData(TARGETS[where], value as object)
 }
 
 /** Creates an object without inherited members. V8 stores those of `Object.create(null)` in a slower way. */
@@ -141,7 +142,7 @@ function readQuery(
   const start = url.indexOf('?')
   if (start === -1) return query
   const text = url.slice(start + 1)
-  if (forwards && !isClear(text) && errors.length < MAX_FINDINGS)
+  if (forwards && !isClear(text))
     errors.push({
       in: 'query',
       path: '',
@@ -154,8 +155,12 @@ function readQuery(
       else query[name] = [value]
       continue
     }
-    if (name in query && errors.length < MAX_FINDINGS)
-      errors.push({ in: 'query', path: pointer([name]), message: 'Must not be given twice' })
+    if (name in query || name === UNCHECKED_NAME)
+      errors.push({
+        in: 'query',
+        path: pointer([name]),
+        message: name in query ? 'Must not be given twice' : 'Unknown keys are not allowed',
+      })
     query[name] = value
   }
   return query
@@ -179,7 +184,7 @@ async function readJson(c: Context<Environment>, maxDepth: number): Promise<unkn
   // The stream is used up. Hono keeps promises here, whatever its types say.
   c.req.bodyCache.text = Promise.resolve(text) as unknown as string
   try {
-    const value = parseStrictJson(text, { maxDepth })
+    const value = parseStrictJson(text, { maxDepth, without: UNCHECKED_NAME })
     if (typeof value === 'number' && !isExact(text.trim())) throw new JsonRefused('number')
     findInexact(text, value)
     return value

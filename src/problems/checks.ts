@@ -148,7 +148,7 @@ type RequestCheck =
   | `${'body' | 'query'}_${TextCheck}`
   | `json_rpc_${JsonRpcCheck}`
 
-export type JsonCheck = 'syntax' | 'duplicate_name' | 'depth' | 'number'
+export type JsonCheck = 'syntax' | 'duplicate_name' | 'depth' | 'number' | 'prototype_name'
 
 export type TextCheck =
   | 'control'
