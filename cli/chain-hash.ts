@@ -145,15 +145,10 @@ export interface StoredBlock {
   readonly search?: string
 }
 
-/** What replaces the values of an erased part. Its salt is empty. */
-interface ErasedValues {
-  readonly commitment: string
-  readonly erasure: string
-}
-
 const FIELDS_OF_LINE = new Set([3, 5])
 
-function erasedValues(values: string): ErasedValues {
+/** Returns what replaces the values of an erased part. Its salt is empty. */
+function erasedValues(values: string) {
   const { commitment, erasure } = JSON.parse(values) as Record<string, unknown>
   const isValid = typeof commitment === 'string' && typeof erasure === 'string'
   if (!isValid || !hasForm(commitment)) throw new Error('no commitment')

@@ -6,12 +6,6 @@
 import stringWidth from 'string-width'
 import { cell, memberOf, type Style, table } from './text.ts'
 
-export interface CompactTable {
-  readonly text: string
-  /** The names of the columns that have values, and that are not shown. */
-  readonly hidden: readonly string[]
-}
-
 /** Columns that are never left out: what names a row, and what most people look for. */
 const ESSENTIAL = new Set([
   ...['id', 'clientId', 'name', 'kind', 'value', 'limit', 'requests', 'status', 'subject', 'plan'],
@@ -34,7 +28,7 @@ export function compactTable(
   columns: readonly string[],
   style: Style,
   nowMs = Date.now(),
-): CompactTable {
+) {
   const shown = rows.map((row) =>
     Object.fromEntries(columns.map((name) => [name, shownValue(row, name, nowMs)])),
   )
@@ -58,6 +52,7 @@ export function compactTable(
   )
   return {
     text: table(cells, kept, style),
+    /** The names of the columns that have values, and that are not shown. */
     hidden: used.filter((name) => !kept.includes(name)),
   }
 }

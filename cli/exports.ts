@@ -4,20 +4,11 @@ import { basename, join } from 'node:path'
 import * as z from 'zod/mini'
 import type { StoredBlock, StoredRow } from './chain-hash.ts'
 import { Failure, REFUSED, usage } from './failure.ts'
-import type { ChainPage, Extent } from './verify.ts'
+import type { ChainPage } from './verify.ts'
 
 /** File names of the audit Worker: `seq` of the first and the last row. */
 const RANGE = /^(\d{15})-(\d{15})\.ndjson$/
 const ENDING = '.ndjson'
-
-export interface ExportedChain {
-  readonly extent: Required<Extent>
-  /**
-   * Returns a page reader for `verifyChain`. It reads one file for each call, and then calls
-   * `fetchPage` for the rows after the last file.
-   */
-  reader(fetchPage?: (after: number) => Promise<ChainPage>): (after: number) => Promise<ChainPage>
-}
 
 interface ExportFile {
   readonly path: string
@@ -34,7 +25,7 @@ type FileRows = Pick<ChainPage, 'rows' | 'checkpoints'> & {
  * them by their rows. A file name with a range determines which rows must be present. Throws a
  * {@link Failure} if a file cannot be read; the reader does the same.
  */
-export async function readExports(paths: readonly string[]): Promise<ExportedChain> {
+export async function readExports(paths: readonly string[]) {
   const names = (await Promise.all(paths.map(filesOf))).flat()
   const files: ExportFile[] = []
   for (const path of new Set(names)) files.push(await fileOf(path))
@@ -43,7 +34,13 @@ export async function readExports(paths: readonly string[]): Promise<ExportedCha
   if (first === undefined || last === undefined) throw usage('--file: no .ndjson file found')
   return {
     extent: { from: first.first, to: last.last },
-    reader(fetchPage) {
+    /**
+     * Returns a page reader for `verifyChain`. It reads one file for each call, and then calls
+     * `fetchPage` for the rows after the last file.
+     */
+    reader(
+      fetchPage?: (after: number) => Promise<ChainPage>,
+    ): (after: number) => Promise<ChainPage> {
       let given = 0
       return async (after) => {
         const file = files[given]

@@ -113,16 +113,7 @@ async function keysFor(
   return { checks: [skipped('key set', why)] }
 }
 
-interface Diagnosis {
-  readonly found: readonly Check[]
-  readonly suggestion: Suggestion | undefined
-}
-
-async function diagnose(
-  comparison: Comparison,
-  selected: Selected,
-  keys: Keys,
-): Promise<Diagnosis> {
+async function diagnose(comparison: Comparison, selected: Selected, keys: Keys) {
   const { presented, nowMs } = comparison
   const repaired = await repairWithPreset(comparison)
   // Defaults are no expectation of the operator: a new entry is judged with the changes.

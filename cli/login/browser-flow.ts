@@ -95,14 +95,8 @@ export async function logInByBrowser(server: Server, options: BrowserOptions): P
   }
 }
 
-interface Callback {
-  readonly redirectUri: string
-  readonly parameters: Promise<URLSearchParams>
-  close(): void
-}
-
 /** Answers one navigation to the redirect URI that has the state. All other requests are 404 and change nothing. */
-async function listenForCallback(port: number, state: string): Promise<Callback> {
+async function listenForCallback(port: number, state: string) {
   const { promise, resolve, reject } = Promise.withResolvers<URLSearchParams>()
   promise.catch(() => {})
   const http = createServer((request, response) => {
@@ -138,7 +132,7 @@ async function listenForCallback(port: number, state: string): Promise<Callback>
   return {
     redirectUri: `http://${HOST}:${own}${PATH}`,
     parameters: promise,
-    close() {
+    close(): void {
       clearTimeout(timer)
       http.close()
       http.closeAllConnections()

@@ -50,12 +50,7 @@ export function createCallGuard({ methods, tools = {} }: JsonRpcDefinition) {
   }
 }
 
-interface ToolCall {
-  readonly name: string
-  readonly values: JsonObject
-}
-
-function parseToolCall({ params }: JsonRpcCall): ToolCall {
+function parseToolCall({ params }: JsonRpcCall) {
   if (!isRecord(params)) throw malformedCall('tool')
   refuseOthers(params, CALL_MEMBERS, 'tool')
   const { name, arguments: values = {}, _meta: meta = {} } = params

@@ -46,11 +46,7 @@ interface AddressKeys extends PartyKeys {
   readonly credentials: PartyKeys
 }
 
-interface PrincipalKeys {
-  readonly revocation: RevocationKeys
-  readonly bans: readonly BanKey[]
-  readonly party: Party
-}
+type PrincipalKeys = Awaited<ReturnType<typeof derivePrincipalKeys>>
 
 /**
  * Creates a function that derives keys and caches them. Without a principal, `isUnverified` adds those of
@@ -132,7 +128,7 @@ function createParty(
   return { keys: keys.slice(), cleanAt: undefined }
 }
 
-async function derivePrincipalKeys(keys: RedisKeys, principal: Principal): Promise<PrincipalKeys> {
+async function derivePrincipalKeys(keys: RedisKeys, principal: Principal) {
   const bans = await listSubjectBans(keys, principal)
   const revocation = await deriveRevocationKeys(keys, principal)
   return { revocation, bans, party: createParty(keys, bans, revocation) }

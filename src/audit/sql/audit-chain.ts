@@ -159,17 +159,12 @@ async function withoutForgotten(
   return left === whole ? event : left
 }
 
-interface Chained {
-  readonly head: ChainPlace
-  readonly statements: readonly Sql[]
-}
-
 async function blocksBehind(
   db: ConsumerDatabase,
   place: ChainPlace,
   events: readonly GivenEvent[],
   { digest }: AppendOptions,
-): Promise<Chained> {
+) {
   const groups = intoBlocks(events)
   const { head, blocks } = await chainBlocks(place, groups, digest)
   const statements: Sql[] = []

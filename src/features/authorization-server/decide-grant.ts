@@ -21,11 +21,6 @@ export interface ClientBounds {
   readonly scopes?: readonly string[] | undefined
 }
 
-export interface GrantDecision {
-  readonly audiences: readonly string[]
-  readonly scopes: readonly string[]
-}
-
 export interface GrantRules {
   /** The gateway's public URL. */
   readonly issuer: string
@@ -44,7 +39,7 @@ export function decideGrant(
   basis: GrantBasis,
   client: ClientBounds | undefined,
   { form, scope }: { readonly form: OAuthForm; readonly scope: string | undefined },
-): GrantDecision {
+) {
   const { scopes: held, roles } = basis
   const bound = client === undefined ? held : client.scopes
   return {

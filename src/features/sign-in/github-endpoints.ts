@@ -4,22 +4,15 @@
 const GITHUB = 'https://github.com'
 const GITHUB_API = 'https://api.github.com'
 
-export interface GitHubEndpoints {
-  readonly authorization: string
-  readonly token: string
-  /** The account of the user, and its addresses. */
-  readonly user: string
-  readonly emails: string
-}
-
 /** Returns the endpoints of an issuer. `apiUrl` is the API in the settings of the sign-in. */
 export function githubEndpoints(
   issuer: string,
   apiUrl = issuer === GITHUB ? GITHUB_API : `${issuer}/api/v3`,
-): GitHubEndpoints {
+) {
   return {
     authorization: `${issuer}/login/oauth/authorize`,
     token: `${issuer}/login/oauth/access_token`,
+    /** The account of the user, and its addresses. */
     user: `${apiUrl}/user`,
     emails: `${apiUrl}/user/emails`,
   }

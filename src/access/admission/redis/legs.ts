@@ -107,24 +107,11 @@ const checksAnything = ({ revocation, bans, observedBans = [], proof }: Admissio
   revocation.token !== undefined ||
   revocation.revokedBefore.length + bans.length + observedBans.length > 0
 
-/** What all legs together have found, and which of them must give units back. */
-export interface JoinedLegs {
-  readonly facts: AdmissionFacts
-  /** The requests of each leg whose units another leg makes useless, in the order of the legs. */
-  readonly refunds: readonly (readonly LimitRequest[])[]
-  /** The lane of the caller did not answer. */
-  readonly failure: Unavailable | undefined
-}
-
 /**
  * Joins the facts of the legs, in their order. A request is admitted by all legs or by none: if one
  * refuses, those that have taken units give them back, and report the units as they are then.
  */
-export function joinLegs(
-  query: AdmissionQuery,
-  legs: readonly Leg[],
-  found: readonly LegFacts[],
-): JoinedLegs {
+export function joinLegs(query: AdmissionQuery, legs: readonly Leg[], found: readonly LegFacts[]) {
   const facts = joinChecks(query, legs, found)
   const states: LimitState[] = query.limits.map(() => undefined)
   for (const [index, leg] of legs.entries()) {
@@ -147,7 +134,9 @@ export function joinLegs(
   return {
     // A refused request counts nothing. What an isolate has leased with it stays leased.
     facts: { ...facts, limits: isRefused ? states.map(onlyLeased) : states },
+    /** The requests of each leg whose units another leg makes useless, in the order of the legs. */
     refunds: refunds.map((places) => pick(query.limits, places)),
+    /** The lane of the caller did not answer. */
     failure,
   }
 }

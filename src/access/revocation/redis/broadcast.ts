@@ -33,10 +33,7 @@ interface Copy {
 }
 
 /** A copy that is not complete, with the mark that says so. */
-interface Pending {
-  readonly copy: Copy
-  readonly mark: string
-}
+type Pending = ReturnType<typeof pendingIn>
 
 /** The age of a pending fact whose writer is believed to have ended, in seconds. To copy it takes less. */
 const ABANDONED_SECONDS = 2
@@ -341,7 +338,7 @@ function copyIn(text: string): Copy {
 /** A mark begins with its version, in microseconds. Those of an earlier version have none, and begin with the lane. */
 const VERSION = /^\d{9,} /
 
-const pendingIn = (mark: string): Pending => ({ copy: copyIn(mark.replace(VERSION, '')), mark })
+const pendingIn = (mark: string) => ({ copy: copyIn(mark.replace(VERSION, '')), mark })
 
 const namesOf = ({ prefix, revokedBefore, plan, limitOverride, reference }: RedisKeys) => ({
   cutoff: revokedBefore.slice(prefix.length),

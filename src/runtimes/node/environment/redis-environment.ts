@@ -28,14 +28,8 @@ export const redisNodeVariables = {
 
 const schema = z.object(redisNodeVariables)
 
-export interface RedisNodeSettings {
-  readonly fenceMs?: number | undefined
-  readonly replicasAcked?: number | undefined
-  readonly acceptsEviction?: boolean | undefined
-}
-
 /** Reads the settings of valid variables. Returns the defaults for variables with mistakes. */
-export function redisNodeSettings(variables: unknown): RedisNodeSettings {
+export function redisNodeSettings(variables: unknown) {
   const { REDIS_FENCE_MS, REDIS_REPLICAS_ACKED, REDIS_EVICTION } =
     schema.safeParse(variables).data ?? {}
   return {
