@@ -20,7 +20,6 @@ import { policyWatch } from './policy/watch.ts'
 export interface NodeProjectOptions {
   /** The folder of the project. */
   readonly root: string
-  /** The file of the policy. */
   readonly file: string
   /** Describes the project of a policy. */
   projectOf(policy: Policy): Project

@@ -174,7 +174,6 @@ interface ChainPart {
   readonly block?: StoredBlock
 }
 
-/** Returns the rows and blocks of a page in the order of the chain. */
 function inOrder({ rows, blocks = [] }: ChainPage): readonly ChainPart[] {
   const parts: ChainPart[] = [
     ...rows.map((row) => ({ seq: Number(row.seq), row })),

@@ -12,7 +12,6 @@ export interface SessionOptions {
   reload(): unknown
   quit(): void
   readonly signal: AbortSignal
-  /** Writes a line. */
   readonly print: (line: string) => void
 }
 

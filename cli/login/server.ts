@@ -55,7 +55,6 @@ function issuerOf(text: string): URL {
   return url
 }
 
-/** Returns the login of a token response. */
 export function loginOf(
   { metadata, client }: Pick<Server, 'metadata' | 'client'>,
   tokens: oauth.TokenEndpointResponse,

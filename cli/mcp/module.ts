@@ -78,7 +78,6 @@ export function changesIn(before: string, after: string): readonly string[] {
   })
 }
 
-/** Returns the members of a module, with the hash of each tool. */
 function membersIn(text: string): ReadonlyMap<string, string> {
   const tools = [...text.matchAll(PIN)].map(
     ([, name, hash = '']) => [`tool ${name}`, hash] as const,

@@ -4,7 +4,6 @@ import { at, isObject, type Located } from './located.ts'
 
 const PREFIX = 'x-portcullis-'
 
-/** Fields by the names of their extensions. */
 const FIELDS: ReadonlyMap<string, string> = new Map(
   [
     'anonymous',

@@ -253,7 +253,6 @@ function withoutShadowed(found: readonly ImportedRoute[], notes: Notes): readonl
   })
 }
 
-/** Returns the code of a row. */
 export function rowCode({ method, path, fields, input }: ImportedRoute): Code {
   const members: [string, Code][] = [['method', quoted(method)], ['path', quoted(path)], ...fields]
   if (input.size > 0) members.push(['input', object([...input])])

@@ -17,7 +17,6 @@ export interface PolicyReloadOptions {
   readonly versions: PolicyVersions
   /** The version that is used now. */
   readonly current: PolicyVersion
-  /** The file of the policy. */
   readonly file: string
   /** Uses another version from then on. Throws if it cannot. */
   readonly use: (next: PolicyVersion, how: PolicyChange) => Promise<void>

@@ -123,7 +123,6 @@ export function openRevisions(folder: string, root: string) {
         )
       return await loadFrom(revision, path)
     },
-    /** Loads `file` as it is in a revision. */
     async loadAt(revision: string, file: string): Promise<Policy> {
       const path = relative(realpathSync(folder), realpathSync(file))
       return await loadFrom(revision, path.startsWith('.') ? path : `./${path}`)

@@ -6,7 +6,6 @@ import { parser } from '@lezer/javascript'
 
 const PARSER = parser.configure({ dialect: 'ts' })
 
-/** A module of the policy. */
 interface Module {
   readonly file: string
   readonly text: string

@@ -43,7 +43,6 @@ export interface Authorizer {
   declare?(permissions: Iterable<string>): void
 }
 
-/** The authorizer of a policy. */
 export interface PolicyAuthorizer extends Authorizer {
   declare(permissions: Iterable<string>): void
   /**

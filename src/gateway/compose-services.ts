@@ -342,7 +342,6 @@ export function connectOrigins(
   )
 }
 
-/** Returns the first result that is not undefined. */
 function findFirst<Item, Result>(
   items: readonly Item[],
   resultOf: (item: Item) => Result | undefined,

@@ -123,7 +123,6 @@ export function createGateway(
   const preflightFeature = contributions.find((each) => each.preflightOf)
   const dispatch = contributions.find((each) => each.dispatch)?.dispatch
 
-  /** Options of the readmission of a route. */
   const readmissionOptions = (route: PolicyRoute) => ({
     admission,
     relation: requiredRelation(route, checker),

@@ -57,13 +57,11 @@ export interface GuardMethods<OfCaller, OfAnyone, Permission extends string, Req
 
 /** How a framework applies a guard. */
 interface Face<Request> {
-  /** Creates the handler of a declaration. */
   handlerOf(declaration: Declaration): object
   /** Returns by which guards a request was admitted. Throws `OutOfOrder` for `what` if this guard did not run. */
   admissionOf(request: Request, what: string): Admission
 }
 
-/** Creates the methods of a guard. */
 export function guardMethods<OfCaller, OfAnyone, Permission extends string, Request>(
   builds: Builds,
   { handlerOf, admissionOf }: Face<Request>,

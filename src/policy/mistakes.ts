@@ -72,7 +72,6 @@ export function* mistakesInFeatures({
 
 /** What the rows of the route table refer to. */
 interface References {
-  /** Names of all limits. */
   readonly names: readonly string[]
   /** Those without mistakes. */
   readonly limits: ReadonlyMap<string, NamedLimit>

@@ -56,7 +56,6 @@ export interface MistakenRoute {
   readonly host?: string | undefined
 }
 
-/** Creates a mistake. */
 export const mistakeAt = (
   code: MistakeCode,
   path: Mistake['path'],

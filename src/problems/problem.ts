@@ -62,7 +62,6 @@ export const problem = (code: ProblemCode, detail: string, details?: Details): P
   ...details,
 })
 
-/** Creates the problem of a feature. */
 export const problemOfFeature = (
   { code, status, title }: FeatureProblem,
   detail: string,

@@ -126,7 +126,6 @@ export const recordKeys = ({ prefix }: Prefix) => ({
   apiKeyUse: `${prefix}api-key-use:`,
 })
 
-/** Returns the names of the authorization server. */
 export const authorizationServerKeys = ({ prefix }: Prefix) => ({
   /** The index of the clients: a sorted set of their ids. */
   clients: `${prefix}clients`,
@@ -164,7 +163,6 @@ export const codeKeys = ({ prefix }: Prefix) => ({
   oauthRequests: `${prefix}oauth-requests:`,
 })
 
-/** Returns the names of the sign-in. */
 export const signInKeys = ({ prefix }: Prefix) => ({
   /** A login in progress; the hash of its `state` follows. */
   signIn: `${prefix}sign-in:`,
@@ -228,7 +226,6 @@ export const LIMIT_OVERRIDE_SUFFIX = ':dynamic:global'
  */
 export const endsKey = (index: string): string => `${index}:ends`
 
-/** Returns the names of the console. */
 export const consoleKeys = ({ prefix }: Prefix) => ({
   /**
    * Hash of the tools of an MCP server: the definitions that were seen and are not those of the policy, and the

@@ -7,7 +7,6 @@ export interface SizedWindow extends Omit<ExactWindow, 'take'> {
   resize(limit: number): void
   /** Takes a request that fits. `slot` names it, for a window of requests in flight. */
   take(nowMicros: number, cost: number, slot: string | undefined): void
-  /** Releases a slot. */
   release(slot: string): void
 }
 

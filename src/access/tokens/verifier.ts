@@ -176,7 +176,6 @@ const issuesJwts = (config: IssuerConfig): boolean =>
 export const issuesTokens = (config: IssuerConfig): boolean =>
   config.keySet !== 'none' || callOf(config) !== undefined
 
-/** Creates the key set of an issuer. */
 export function createKeySet(
   { jwks, jwksUri, algorithms, issuer }: IssuerConfig,
   now: () => number,

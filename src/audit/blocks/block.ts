@@ -28,7 +28,6 @@ export async function hashOfBlock(
 /** An event to store. One with a line is complete only there. */
 export type GivenEvent = AuditEvent | LinedEvent
 
-/** Events of one block, and their lines. */
 export interface BlockEvents {
   readonly events: GivenEvent[]
   readonly lines: string[]

@@ -20,7 +20,6 @@ export type PersonalPart = 'caller' | 'change'
 const SALT_AT = { caller: 1, change: 3 } as const satisfies Record<PersonalPart, number>
 export const SEPARATOR = '\t'
 
-/** Returns the line of an event. */
 export function lineOf(event: AuditEvent): string {
   const { requestId, traceId, actor, address, grants, fields, change, ...open } = event
   const caller = { requestId, traceId, actor, address, grants, fields }
@@ -120,7 +119,6 @@ export async function withoutPart(
   return fields.join(SEPARATOR)
 }
 
-/** Returns the erasures that a line names. */
 export function erasuresIn(line: string): readonly string[] {
   const fields = line.split(SEPARATOR)
   const erased = [1, 3].filter((at) => fields[at] === '')

@@ -12,7 +12,6 @@ const MIN_BYTES = 32
 type Field = 'subject' | 'client' | 'tenant' | 'address' | 'status' | 'decision' | 'route'
 type Other = 'host' | 'origin' | 'key' | 'reason' | 'observed' | 'tool' | 'change' | 'requestId'
 
-/** Returns a term: a field and its value. */
 export const term = (field: Field | Other, value: string | number): string => `${field}\0${value}`
 
 /** Returns the part before the colon, or before the dot. */
@@ -54,7 +53,6 @@ function addValues(
   add('change', change && beginning(change.action, '.'))
 }
 
-/** Returns the filter of the events of a block. */
 export function filterOf(events: readonly CountedEvent[]): Uint8Array {
   const fields: Values = new Map()
   const add = (field: Name, value: string | null | undefined) => {

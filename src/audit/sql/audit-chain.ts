@@ -61,7 +61,6 @@ const begin = (nowMs: number): Sql =>
   sql`INSERT INTO audit_heads (partition, seq, hash, sealed_seq, sealed_ms)
     VALUES (${PARTITION}, ${GENESIS.seq}, ${GENESIS.hash}, 0, ${nowMs}) ON CONFLICT DO NOTHING`
 
-/** A row of `audit_heads`. */
 interface HeadRow extends ChainPlace {
   readonly sealed_seq: number
   readonly sealed_ms: number

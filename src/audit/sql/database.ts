@@ -66,13 +66,11 @@ export class DatabaseError extends Error {
 export const isFault = (error: unknown, fault: Fault): boolean =>
   error instanceof DatabaseError && error.fault === fault
 
-/** Runs one statement, and returns its rows. */
 export async function rowsOf<Row>(db: TrailDatabase, statement: Sql): Promise<readonly Row[]> {
   const [result] = await db.run([statement])
   return (result?.rows ?? []) as readonly Row[]
 }
 
-/** Runs one statement, and returns its first row. */
 export const firstOf = async <Row>(db: TrailDatabase, statement: Sql): Promise<Row | undefined> =>
   (await rowsOf<Row>(db, statement))[0]
 

@@ -24,7 +24,6 @@ export interface Migration {
   readonly sql: string
 }
 
-/** Rows to insert. */
 export interface RowInsert {
   readonly table: string
   readonly columns: readonly string[]

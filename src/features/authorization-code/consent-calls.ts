@@ -38,7 +38,6 @@ const tenant = z
     ),
   )
 
-/** Creates the calls. */
 export const consentCalls =
   (withdrawal: Withdrawal): CallGroup =>
   (context): AdminCall[] => {

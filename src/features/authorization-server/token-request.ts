@@ -61,7 +61,6 @@ export function refuseUnbound(
   throw oauthRefused(error, check)
 }
 
-/** Returns the response for an issued token. */
 export function tokenResponse(
   { token, expiresAtSeconds }: IssuedToken,
   { scopes, confirmation }: AccessGrant,

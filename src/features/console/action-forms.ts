@@ -42,7 +42,6 @@ interface ActionWords {
 }
 
 interface ActionForm {
-  /** The name of the action. */
   readonly action: string
   /** Default: as the action. */
   readonly label?: string
@@ -262,18 +261,15 @@ interface Owned {
   readonly value: string
 }
 
-/** Renders the form that lifts a ban. */
 export const banEnd = ({ id, value }: Owned, back: string): Markup =>
   actionForm({ action: 'deleteBan', back, given: { id }, about: value })
 
-/** Renders the form that removes a revocation. */
 export const revocationEnd = (
   { id, value, kind }: Owned & { readonly kind: string },
   back: string,
 ): Markup =>
   actionForm({ action: 'deleteRevocation', back, given: { id }, about: `${kind} ${value}` })
 
-/** Renders the form that removes a limit of a caller. */
 export const overrideEnd = (
   { id, value, limit }: Owned & { readonly limit: string },
   back: string,

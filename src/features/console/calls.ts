@@ -34,7 +34,6 @@ import { createSessionStore } from '../sign-in/redis/session-store.ts'
 import { cursorTime, firstEvents } from './decision-query.ts'
 import { policyView, policyViewOf } from './policy-view.ts'
 
-/** The permissions of the calls. */
 export const POLICY_PERMISSION = 'portcullis:policy:read'
 export const CALLER_PERMISSION = 'portcullis:callers:read'
 
@@ -135,7 +134,6 @@ const recordOf = ({ id, value, tenant, createdBy, ...rest }: OwnedRecord) => ({
   ...(rest.createdByName !== undefined && { createdByName: rest.createdByName }),
 })
 
-/** Creates the calls. */
 export function consoleCalls(parts: FeatureParts): (frame: CallFrame) => readonly AdminCall[] {
   const { redis, now, publicUrl, issuers } = parts
   const auditDb = parts.auditDb && trailOf(parts.auditDb)

@@ -28,7 +28,6 @@ export const issuersView = z.strictObject({
   ),
 })
 
-/** Creates the call. */
 export function issuerCalls({
   breakers,
   config,

@@ -34,7 +34,6 @@ export const keyLimitsView = z.strictObject({
 /** Limits that count API keys, or what a key belongs to. */
 const COUNTED = new Set<unknown>(['key', 'subject', 'client', 'tenant'])
 
-/** Creates the call. */
 export function keyLimitCalls(parts: FeatureParts): (frame: CallFrame) => readonly AdminCall[] {
   const { redis, now, publicUrl, policy } = parts
   const { admissionStore: createStore = createRedisAdmissionStore } = parts

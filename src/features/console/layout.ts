@@ -45,7 +45,6 @@ export interface Visitor {
   readonly tenant?: string | undefined
 }
 
-/** An item of the navigation. */
 export interface NavigationItem {
   readonly name: string
   /** Below {@link CONSOLE_PATH}. */

@@ -152,7 +152,6 @@ const WORDS: Readonly<Record<string, Words>> = {
   createErasure: () => ['Ordered: the erasure of a person from the trail. Its state is below.'],
 }
 
-/** Returns the notice of an action. */
 export const noticeOf = (
   action: string,
   answer: unknown,

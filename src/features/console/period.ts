@@ -12,7 +12,6 @@ export const PERIODS: Readonly<Record<string, number>> = {
 
 const DEFAULT_PERIOD = '1h'
 
-/** Adds the default period. */
 export const withPeriod = (query: Query): Query =>
   query.since === undefined ? { last: DEFAULT_PERIOD, ...query } : query
 

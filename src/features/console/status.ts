@@ -45,7 +45,6 @@ export function requestsIn(text: string): Readonly<Record<string, number>> {
   return Object.fromEntries(counts)
 }
 
-/** Creates the call. */
 export function statusCalls({ metrics }: FeatureParts): (frame: CallFrame) => readonly AdminCall[] {
   return (frame) => [
     adminGroup(

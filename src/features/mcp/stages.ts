@@ -54,7 +54,6 @@ export interface McpMessage {
   readonly targets: readonly Target[]
 }
 
-/** The variables of the stages. */
 export type McpEnvironment = {
   Variables: Partial<McpVariables & CallVariables & OpenStreamVariables & RequestIdVariables> &
     BodyVariables &
@@ -234,7 +233,6 @@ export interface McpInspectionOptions {
   readonly guard: McpGuard
   readonly binding: Binding
   readonly authorizer: Authorizer
-  /** Relations of tools, by name. */
   readonly relations: ReadonlyMap<string, RelationOptions>
   /** Tools with a definition that is not the approved one, as far as this isolate has seen. */
   readonly changed: ReadonlySet<string>

@@ -10,7 +10,6 @@ type All<Parts extends Schemas> = Parts extends readonly [
   ? z.output<First> & All<Rest>
   : unknown
 
-/** The types of JSON. */
 export type JsonType = 'string' | 'number' | 'boolean' | 'null' | 'array' | 'object'
 
 /** Accepts every JSON value. Unlike `z.unknown()`, it does not accept a missing member. */

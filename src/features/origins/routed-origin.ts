@@ -71,7 +71,6 @@ interface Fields {
   delete(name: string): unknown
 }
 
-/** Creates the function that changes headers. */
 function headerChange({ set = {}, remove = [] }: HeaderChanges): (fields: Fields) => void {
   const values = Object.entries(set).map(([name, value]) => [name.toLowerCase(), value] as const)
   const names = remove.map((name) => name.toLowerCase())

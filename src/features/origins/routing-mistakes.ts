@@ -8,7 +8,6 @@ import { mistakesInTarget } from './route-target.ts'
 import { routingSchema } from './schema.ts'
 
 export interface RoutingCheck {
-  /** The origins by name. */
   readonly origins: ReadonlyMap<string, OriginDefinition>
   /** Reports whether the gateway withholds a response header, by its lower-case name. */
   readonly isWithheld: (name: string) => boolean

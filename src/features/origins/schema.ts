@@ -77,7 +77,6 @@ export const originsSchema = namedRecord(origin, (name) =>
   NAME.test(name) ? undefined : 'must be a name of lower-case letters, digits and hyphens: orders',
 )
 
-/** The value of an origin's variable. */
 export const originVariable = originUrl
 
 /** Visible ASCII, and spaces inside: no line break. */

@@ -20,7 +20,6 @@ export function createSeal(secret: string) {
   }
 
   return {
-    /** Encrypts a text for one session. */
     async close(text: string, sessionId: string): Promise<string> {
       const iv = crypto.getRandomValues(new Uint8Array(IV_BYTES))
       const aes = { name: 'AES-GCM', iv, additionalData: bytes(sessionId) }

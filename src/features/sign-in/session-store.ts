@@ -53,7 +53,6 @@ export interface SessionRenewal {
   readonly referenceHash: string
   readonly successorHash: string
   readonly nonce: string
-  /** Returns the record of the successor. */
   readonly succeed: (record: ReferenceRecord) => ReferenceRecord
   /** How long the old reference stays valid. */
   readonly graceSeconds: number

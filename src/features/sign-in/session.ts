@@ -37,5 +37,4 @@ export function readSession(received: Received): string | undefined {
 export const setCookie = (name: string, value: string): string =>
   `${name}=${value}; Path=/; Secure; HttpOnly; SameSite=Lax`
 
-/** Returns the value of `Set-Cookie` that removes a cookie. */
 export const removeCookie = (name: string): string => `${setCookie(name, '')}; Max-Age=0`

@@ -273,7 +273,6 @@ function whyAuthorized(c: Watched, route: PolicyRoute | undefined, policy: Polic
   return `the permission ${permission} is only observed`
 }
 
-/** Returns the roles of the policy that have a permission. */
 function rolesWith(permission: string, { roles }: Pick<Policy, 'roles'>): readonly string[] {
   return [...roles].flatMap(([role, patterns]) =>
     permissionSet(patterns).covers(permission) ? [role] : [],

@@ -18,7 +18,6 @@ export function defectOf(thrown: unknown): Error {
   return defect
 }
 
-/** Returns the stage of a feature, with the feature's name. */
 export function ownStage(name: string, { run, describe }: FeatureStage, watchOwn: WatchOwn): Stage {
   const guarded: MiddlewareHandler = async function ownStage(c, next) {
     let rest: Promise<void> | undefined

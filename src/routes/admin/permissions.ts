@@ -19,7 +19,6 @@ export type OperatorCall = (typeof CALLS)[number]
 /** The whole permission of a call that a feature of the user adds. */
 export type FeaturePermission = `portcullis:${string}:${string}`
 
-/** Returns the permission of a call. */
 export const permissionOf = (call: OperatorCall | FeaturePermission): string =>
   call.startsWith('portcullis:') ? call : `portcullis:${call}`
 

@@ -33,7 +33,6 @@ export interface AuditMessage extends DeadLetter {
 }
 
 export interface AuditBatch {
-  /** Name of the queue. */
   readonly queue: string
   readonly messages: readonly AuditMessage[]
 }

@@ -28,7 +28,6 @@ export interface DirectoryOptions {
   readonly documents: ClientDocuments | undefined
 }
 
-/** Creates the directory. */
 export function createClientDirectory({ registry, registered, documents }: DirectoryOptions) {
   return {
     /**

@@ -15,7 +15,6 @@ import { requestReference } from './denied-page.ts'
 export interface RefusedLogin {
   /** The page that the user wanted. */
   readonly returnPath?: string | undefined
-  /** The name of the provider. */
   readonly provider?: string | undefined
 }
 

@@ -10,7 +10,6 @@ import { deflateNow } from './digest.ts'
  */
 export type RunStatements = (statements: readonly Rendered[]) => Promise<readonly Result[]>
 
-/** A database that is open. */
 export interface OpenDatabase {
   readonly dialect: StoringDialect
   readonly migrations: readonly Migration[]

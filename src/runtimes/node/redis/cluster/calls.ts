@@ -21,7 +21,6 @@ const LONGEST_PAUSE_MS = 80
 /** A call that is sent on more often goes in circles. */
 const MAX_HOPS = 16
 const NO_OPTIONS: SendOptions = {}
-/** Commands without a key. */
 const WITHOUT_KEY = new Set(['PING', 'WAIT', 'INFO', 'TIME', 'CONFIG', 'SCRIPT', 'CLUSTER', 'SCAN'])
 const ASKING: RedisCommand = ['ASKING']
 

@@ -6,7 +6,6 @@ import { readText, sendCommand } from '../../../../redis/reply.ts'
 import { secretDigest } from '../cluster/digest.ts'
 import type { Kind, Place } from './kinds.ts'
 
-/** A connection to a cluster. */
 export type Cluster = RedisConnection & { readonly lanes: Lanes }
 
 /** A key of one server, and what it is called on the cluster. */
