@@ -121,7 +121,8 @@ function isFinding(value: unknown): value is Finding {
   return [place, path, message].every((part) => typeof part === 'string')
 }
 
-function objectIn(text: string): object | undefined {
+/** Returns the JSON object or list of a text, or undefined. */
+export function objectIn(text: string): object | undefined {
   try {
     const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null ? value : undefined

@@ -109,6 +109,11 @@ export class Unavailable extends ProblemError {
   }
 }
 
+/** Rethrows all but an outage. For a call without which the request can go on. */
+export function ignoreOutage(error: unknown): undefined {
+  if (!(error instanceof Unavailable)) throw error
+}
+
 /**
  * A middleware did not run before another one that needs it. This is a defect of the app: the
  * message names both, and is logged whatever the error handler of the app does.

@@ -1,5 +1,6 @@
 /** Reads lists of an MCP server with streamable HTTP. The server is not trusted: each size, count and time has a bound. */
 import { Failure, REFUSED, UNDECIDED } from '../failure.ts'
+import { objectIn } from '../http.ts'
 import { visible } from '../text.ts'
 
 const VERSION = '2025-11-25'
@@ -167,7 +168,7 @@ async function answerIn(
     (so) => isStream && id !== undefined && inStream(so, id) !== undefined,
   )
   if (id === undefined) return {}
-  const answer = isStream ? inStream(text, id) : parsed(text)
+  const answer = isStream ? inStream(text, id) : objectIn(text)
   if (answer === undefined || Array.isArray(answer)) {
     const problem = ok ? 'its answer is not JSON-RPC' : `it answered with status ${status}`
     throw status >= 500
@@ -203,19 +204,10 @@ function inStream(text: string, id: number): object | undefined {
       .filter((line) => line.startsWith('data:'))
       .map((line) => line.slice('data:'.length).replace(/^ /, ''))
       .join('\n')
-    const message = data === '' ? undefined : parsed(data)
+    const message = data === '' ? undefined : objectIn(data)
     if (message !== undefined && (message as { id?: unknown }).id === id) return message
   }
   return undefined
-}
-
-function parsed(text: string): object | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? value : undefined
-  } catch {
-    return undefined
-  }
 }
 
 function resultOf({ result, error }: Answer, method: string): unknown {

@@ -6,7 +6,7 @@ import type { References } from '../../access/tokens/references.ts'
 import { type Pages, refuseCrossOrigin } from '../../access/tokens/token-cookie.ts'
 import type { TokenSources } from '../../access/tokens/token-sources.ts'
 import { reasonOfDenial } from '../../audit/reason.ts'
-import { Denied, Unavailable } from '../../errors.ts'
+import { Denied, ignoreOutage } from '../../errors.ts'
 import { targetOf } from '../../http/path.ts'
 import { dropResponse } from '../../http/replaced-response.ts'
 import { NO_STORE, writeHeaders } from '../../http/response-headers.ts'
@@ -165,9 +165,8 @@ export function browserSession({
     if (nowSeconds >= (signIn.refreshAtSeconds ?? Number.POSITIVE_INFINITY))
       waitUntilOf(c)(refresh(principal))
     if (nowSeconds < signIn.renewAtSeconds || received.has('upgrade')) return next()
-    const renewed = sessions.renew(text, principal).catch(unlessUnavailable)
-    if (signIn.host !== undefined)
-      waitUntilOf(c)(sessions.keepAlive(principal).catch(unlessUnavailable))
+    const renewed = sessions.renew(text, principal).catch(ignoreOutage)
+    if (signIn.host !== undefined) waitUntilOf(c)(sessions.keepAlive(principal).catch(ignoreOutage))
     await next()
     const reference = await renewed
     if (reference === undefined) return
@@ -281,8 +280,4 @@ const signInRequired = (check: Check<'sign_in_required'>) =>
 function endOfSession(denial: Denial): Check<'sign_in_required'> | undefined {
   if (denial.code === 'token_rejected') return `${denial.code}:${denial.check}`
   return denial.code === 'token_revoked' ? `${denial.code}:${denial.by}` : undefined
-}
-
-function unlessUnavailable(error: unknown): undefined {
-  if (!(error instanceof Unavailable)) throw error
 }

@@ -3,7 +3,7 @@ import { base64url } from 'jose'
 import type { Received } from '../../access/tokens/token-cookie.ts'
 import { type RandomBytes, randomBytes } from '../../crypto/random.ts'
 import { hmacSha256, sha256 } from '../../crypto/sha256.ts'
-import { Denied, Unavailable } from '../../errors.ts'
+import { Denied, ignoreOutage, Unavailable } from '../../errors.ts'
 import type { Login, Provider } from './provider.ts'
 import { signInRefused } from './refused.ts'
 import {
@@ -160,8 +160,9 @@ export function createLogins({ providers, store, random = randomBytes }: LoginsO
       const { returnPath, returnsUnmet } = storedReturn(login.returnPath)
       const demand = { maxAgeSeconds, acr, callbackPath }
       const expected = { ...(await deriveSecrets(cookie.secret, state)), ...demand, state }
+      // A convenience: without the record, a second load shows a page.
       const keepUsed = () =>
-        store.beginLogin(stateHash, { ...login, used: true }, LOGIN_SECONDS).catch(withoutStore)
+        store.beginLogin(stateHash, { ...login, used: true }, LOGIN_SECONDS).catch(ignoreOutage)
       if (login.used) {
         await keepUsed()
         return { failure: signInRefused('state_used'), provider, returnPath }
@@ -178,9 +179,4 @@ export function createLogins({ providers, store, random = randomBytes }: LoginsO
       }
     },
   }
-}
-
-/** The record of a used login is a convenience: without it, a second load shows a page. */
-function withoutStore(error: unknown): void {
-  if (!(error instanceof Unavailable)) throw error
 }

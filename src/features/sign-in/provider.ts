@@ -9,7 +9,7 @@ import { present } from '../../access/tokens/present.ts'
 import { rejected, rejectedFor } from '../../access/tokens/rejection.ts'
 import type { RemoteKeySetOptions } from '../../access/tokens/remote-key-set.ts'
 import { createKeySet } from '../../access/tokens/verifier.ts'
-import { Denied, Unavailable } from '../../errors.ts'
+import { Denied, ignoreOutage, Unavailable } from '../../errors.ts'
 import type { WaitUntil } from '../../isolate/after-response.ts'
 import { type IssuerConfig, idTokenAlgorithmOf, mediaType } from '../../validators/issuer.ts'
 import type { IssuerClient } from '../../validators/issuer-client.ts'
@@ -25,7 +25,7 @@ import { signInRefused } from './refused.ts'
 import { CALLBACK_PATH, type SignInDemand } from './return-path.ts'
 import type { SignInSettings } from './schema.ts'
 import { createSeal } from './seal.ts'
-import { readTokenResponse, type TokenResponse } from './token-response.ts'
+import { readTokenResponse, type TokenResponse, textIn } from './token-response.ts'
 import { createUserInfo } from './user-info.ts'
 
 /** The tokens that a session keeps, encrypted. */
@@ -161,7 +161,7 @@ export function createProvider({
 
   /** Throws `Denied` (`sign_in_refused`) unless the login is at most so old. */
   function refuseOldLogin(
-    payload: Payload,
+    payload: Readonly<Record<string, unknown>>,
     { facts: { authTimeSeconds } }: Login,
     maxAgeSeconds: number,
   ) {
@@ -326,7 +326,7 @@ export function createProvider({
         url.searchParams.set(returnTo, signedOutUri)
         return url
       }
-      const as = await metadata.current().catch(withoutProvider)
+      const as = await metadata.current().catch(ignoreOutage)
       const endpoint = as?.end_session_endpoint
       if (endpoint === undefined || !isAcceptable(endpoint, issuer)) return undefined
       const url = new URL(endpoint)
@@ -357,14 +357,3 @@ export function createProvider({
 }
 
 const endpointIn = ({ userinfo_endpoint: endpoint }: oauth.AuthorizationServer) => endpoint
-
-function withoutProvider(error: unknown): undefined {
-  if (!(error instanceof Unavailable)) throw error
-}
-
-type Payload = Readonly<Record<string, unknown>>
-
-const textIn = (payload: Payload, name: string): string | undefined => {
-  const value = present(payload, name)
-  return typeof value === 'string' ? value : undefined
-}

@@ -48,7 +48,7 @@ export async function readTokenResponse(
 
 type Members = Readonly<Record<string, unknown>>
 
-function textIn(members: Members = {}, name: string): string | undefined {
+export function textIn(members: Members = {}, name: string): string | undefined {
   const value = present(members, name)
   return typeof value === 'string' ? value : undefined
 }

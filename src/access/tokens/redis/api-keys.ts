@@ -1,6 +1,6 @@
 /** API keys in Redis: the reference that `admit` reads, and the record that operators see. */
 
-import { Denied, Unavailable } from '../../../errors.ts'
+import { Denied, ignoreOutage, Unavailable } from '../../../errors.ts'
 import { recordId } from '../../../isolate/random-ids.ts'
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { recordKeys } from '../../../redis/keys.ts'
@@ -63,10 +63,6 @@ const MAX_OLD_SECRETS = 8
 const NO_KEY = '00000000-0000-0000-0000-000000000000'
 
 type Secrets = readonly OldSecret[]
-
-function ignoreOutage(cause: unknown): void {
-  if (!(cause instanceof Unavailable)) throw cause
-}
 
 /** Returns the text that each change of a record changes. The scripts compare it; see `state_of`. */
 const stateOf = ({ tokenId, revision = 0, revokedAtSeconds }: ApiKey): string =>
