@@ -16,7 +16,7 @@ export interface GuardedOriginOptions
 }
 
 /** Faults of a response: the origin is reachable. */
-const ANSWERED: ReadonlySet<Fault> = new Set(['too_large', 'malformed'])
+const ANSWERED: ReadonlySet<Fault | undefined> = new Set(['too_large', 'malformed'])
 
 /**
  * Wraps an origin in circuit breakers, by default one for each `route` of the requests: a route that hangs, or
@@ -27,7 +27,7 @@ const ANSWERED: ReadonlySet<Fault> = new Set(['too_large', 'malformed'])
  * including a 500, a response with too large a header and one that is not valid HTTP: a caller may be
  * able to provoke them. A failure does not count while the request
  * body still streams from the client, because a slow client looks like a slow origin. A client that
- * disconnects does not count either. If its request was the probe, the next request becomes the probe.
+ * disconnects does not count either, nor what the gateway itself lacks. If its request was the probe, the next request becomes the probe.
  *
  * @example
  * ```ts
@@ -59,8 +59,10 @@ export function guardedOrigin({
         return answer
       } catch (error) {
         const isStreaming = request.body instanceof ReadableStream
-        if (error instanceof Unavailable && ANSWERED.has(error.fault)) breaker.succeeded()
-        else if (error instanceof Unavailable && !isStreaming) breaker.failed(entry, error.fault)
+        const fault =
+          error instanceof Unavailable && error.dependency === 'origin' ? error.fault : undefined
+        if (ANSWERED.has(fault)) breaker.succeeded()
+        else if (fault && !isStreaming) breaker.failed(entry, fault)
         // Otherwise a client that disconnects during each probe could keep the breaker open.
         else breaker.abandoned(entry)
         throw error

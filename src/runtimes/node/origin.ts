@@ -19,6 +19,7 @@ import {
   originConnections,
 } from './origin-connections.ts'
 import { OriginResponse } from './origin-response.ts'
+import { isShortage } from './system/descriptors.ts'
 import { isAccepted, UpgradedResponse } from './upgraded-response.ts'
 import { Upload } from './upload.ts'
 
@@ -209,9 +210,15 @@ class OriginCall implements Dispatcher.DispatchHandler {
     this.#upload?.stop()
     const isKnown = cause instanceof Denied || cause instanceof Unavailable
     if (this.#response !== undefined) this.#response.fail(cause)
-    else this.#reject(isKnown ? cause : new Unavailable('origin', classifyFault(cause), { cause }))
+    else this.#reject(isKnown ? cause : unavailable(cause))
   }
 }
+
+/** Without a free descriptor the origin was not called: nothing is known about it. */
+const unavailable = (cause: Error): Unavailable =>
+  isShortage(cause)
+    ? new Unavailable('gateway', 'overloaded', { cause, retryAfterSeconds: 1 })
+    : new Unavailable('origin', classifyFault(cause), { cause })
 
 /** undici reports it instead of a fault of the head that follows `Content-Length`. */
 const NOT_ITS_LENGTH = 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'

@@ -28,6 +28,7 @@ import { masterMetrics } from './redis-gauges.ts'
 import { repeatTasks } from './repeated-tasks.ts'
 import { createListeners } from './request-listener.ts'
 import { nodeRuntime, type Variables } from './runtime.ts'
+import { watchDescriptors } from './system/descriptors.ts'
 
 export interface ServeOptions {
   readonly policy: Policy
@@ -196,6 +197,7 @@ export async function serve({
   })
   useFirst(graceMs)
   runtime.start()
+  const endWatch = watchDescriptors()
   let endTasks = repeatTasks(tasksOf(first.services), work.context.waitUntil)
   const reloadCertificate =
     secure && certificate ? followCertificate(secure, settings, certificate) : async () => {}
@@ -242,6 +244,7 @@ export async function serve({
       closed ??= changed
         .then(() => {
           endTasks()
+          endWatch()
           return Promise.all([main.end(graceMs), ...further.end(graceMs)])
         })
         .then(() => {
