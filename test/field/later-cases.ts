@@ -1,7 +1,7 @@
 /** Cases of reports that were tried after the first table was complete. */
 import { expect } from 'vitest'
 import type { Check, FieldCase } from './case.ts'
-import { EVERY_RUNTIME } from './runtimes.ts'
+import { EVERY_RUNTIME, NODE_ONLY, type RuntimeName } from './runtimes.ts'
 
 const HOST = 'Host: gateway.test'
 
@@ -10,11 +10,12 @@ const later = (
   sources: string,
   expected: string,
   proof: Check['run'] | readonly string[],
+  runtimes: readonly RuntimeName[] = EVERY_RUNTIME,
 ): FieldCase => ({
   symptom,
   sources: sources.split(', '),
   expected,
-  runtimes: EVERY_RUNTIME,
+  runtimes,
   proof: typeof proof === 'function' ? { run: proof } : { tests: proof },
 })
 
@@ -167,5 +168,14 @@ export const laterCases: readonly FieldCase[] = [
     'DuendeArchive/IdentityServer4#4002, juanifioren/django-oidc-provider#87, IdentityServer/IdentityServer3#2696',
     'login_required or consent_required at the redirect URI (OpenID Connect Core section 3.1.2.1)',
     ['test/features/authorization-code/code-endpoints.slow.test.ts > prompt=none shows no page'],
+  ),
+  later(
+    'a misspelled variable of the environment is ignored without a word',
+    'lldap/lldap#972',
+    'the start and the check of the configuration name it, and the one that was meant',
+    [
+      'test/runtimes/node/unread-variables.test.ts > the gateway names a variable that it does not read',
+    ],
+    NODE_ONLY,
   ),
 ]

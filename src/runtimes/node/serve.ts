@@ -16,8 +16,10 @@ import { type Policy, requirePolicy } from '../../policy/policy.ts'
 import type { Mistake } from '../../problems/mistake.ts'
 import { createBackgroundWork } from './background-work.ts'
 import { followCertificate, readCertificate } from './certificate.ts'
+import { nodeEnvironment } from './environment/node-environment.ts'
 import { parseRedisUrl } from './environment/redis-url.ts'
 import { serverSettings } from './environment/server-environment.ts'
+import { unreadVariables } from './environment/unread-variables.ts'
 import { createFurtherListeners } from './further-listeners.ts'
 import { listen, type PolicyLimits } from './listen.ts'
 import { mistakeOfRuntime } from './other-runtime.ts'
@@ -288,6 +290,13 @@ function composed({
   const environment = { ...variables, ...runtime.bindings } as unknown as GatewayEnv
   const settings = serverSettings(variables)
   const withMasters = masterMetrics(runtime)
+  /** The names of the variables that the runtime and the features of the policy read. */
+  let known: readonly string[] = []
+  const environmentOf: NonNullable<Runtime['environment']> = (...given) => {
+    const schema = nodeEnvironment(...given)
+    known = Object.keys(schema._zod.def.shape)
+    return schema
+  }
   /** `by`: who or what asked for a policy that replaces the first one. */
   function composedOf(policy: Policy, digest: string | undefined, by?: string): Composed {
     requireExactLimits(policy, variables)
@@ -300,6 +309,7 @@ function composed({
     const given = DEPLOYED_BY === undefined ? environment : { ...environment, DEPLOYED_BY }
     const services = composeServices(given, policy, {
       ...runtime,
+      environment: environmentOf,
       gauges,
       policyDigest: digest,
       sleep,
@@ -314,6 +324,7 @@ function composed({
   if (first === undefined || mistakes.length > 0)
     throw new Misconfigured('The environment', mistakes)
   warnWithoutIssuer(first.services, policy)
+  for (const sentence of unreadVariables(variables, known)) console.warn(sentence)
   return { composedOf, first, runtime, settings, certificate }
 }
 
