@@ -172,7 +172,10 @@ async function readLocal(url: string): Promise<string> {
   }
 }
 
-/** Follows references, also those on the way of a pointer. */
+/**
+ * Follows references, also those on the way of a pointer. Does NOT know anchors: a fragment that is neither
+ * empty nor a JSON Pointer (RFC 6901) refers to nothing, and so does a reference to a whole OpenAPI document.
+ */
 function resolved(
   files: ReadonlyMap<string, unknown>,
   located: Located,
@@ -187,6 +190,7 @@ function resolved(
   const [file, fragment] = targetOf(reference, located.file)
   if (file === undefined || !files.has(file)) return undefined
   let target: Located = { value: files.get(file), file, pointer: '' }
+  if (fragment === '' ? isOpenApi(target.value) : !fragment.startsWith('/')) return undefined
   for (const token of fragment.split('/').slice(1)) {
     const isReference = isObject(target.value) && typeof target.value.$ref === 'string'
     const parent = isReference ? resolved(files, target, left - 1, visit) : target
@@ -195,6 +199,8 @@ function resolved(
   }
   return target.value === undefined ? undefined : resolved(files, target, left - 1, visit)
 }
+
+const isOpenApi = (value: unknown): boolean => isObject(value) && typeof value.openapi === 'string'
 
 function targetOf(reference: string, base: string): [file: string | undefined, fragment: string] {
   const hash = reference.indexOf('#')

@@ -2,8 +2,8 @@
 import * as z from 'zod/mini'
 
 const TIME =
-  /(?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)/
-const WHOLE_TIME = new RegExp(`^${TIME.source}$`)
+  /^([01]\d|2[0-3]):([0-5]\d):(?:[0-5]\d|(60))(?:\.\d+)?(?:[Zz]|([+-](?:[01]\d|2[0-3])):([0-5]\d))$/
+const MINUTES_PER_DAY = 1_440
 const TIME_OF_DAY = /^[Tt ](.+)$/
 const DATE_CHARS = 10
 /** Text, `@`, a domain or an address. A quoted local part may contain anything (RFC 5321). */
@@ -21,6 +21,15 @@ const text = (matches: (value: string) => boolean, message: string): z.core.$Zod
 
 const isDate = (value: string): boolean => z.safeParse(z.iso.date(), value).success
 
+/** A leap second is the last one of a day in UTC (RFC 3339 section 5.7). */
+function isTime(value: string): boolean {
+  const [matched, hour, minute, leap, offset = '+00', offsetMinute = '00'] = TIME.exec(value) ?? []
+  if (matched === undefined || leap === undefined) return matched !== undefined
+  const hours = Number(hour) - Number(offset)
+  const minutes = Number(minute) - Number(`${offset[0]}${offsetMinute}`)
+  return (hours * 60 + minutes + 1) % MINUTES_PER_DAY === 0
+}
+
 /** RFC 3339 `full-date`. */
 export const date = (): z.core.$ZodCheck<string> => text(isDate, 'Must be a date (RFC 3339)')
 
@@ -28,12 +37,12 @@ export const date = (): z.core.$ZodCheck<string> => text(isDate, 'Must be a date
 export const dateTime = (): z.core.$ZodCheck<string> =>
   text((value) => {
     const [, time = ''] = TIME_OF_DAY.exec(value.slice(DATE_CHARS)) ?? []
-    return isDate(value.slice(0, DATE_CHARS)) && WHOLE_TIME.test(time)
+    return isDate(value.slice(0, DATE_CHARS)) && isTime(time)
   }, 'Must be a date with time and offset (RFC 3339)')
 
 /** RFC 3339 `full-time`. */
 export const time = (): z.core.$ZodCheck<string> =>
-  text((value) => WHOLE_TIME.test(value), 'Must be a time with offset (RFC 3339)')
+  text(isTime, 'Must be a time with offset (RFC 3339)')
 
 /** RFC 5321 `Mailbox`. */
 export const email = (): z.core.$ZodCheck<string> =>

@@ -63,6 +63,15 @@ const CASES: readonly Case[] = [
     ],
   },
   {
+    // The last second of a day in UTC is the only one that can have the number 60.
+    name: 'leap seconds',
+    schema: { type: 'string', format: 'time' },
+    values: [
+      ...['23:59:60Z', '23:59:60.5z', '22:59:60-01:00', '00:29:60+00:30', '15:59:60-08:00'],
+      ...['23:58:60Z', '22:59:60Z', '23:59:60+01:00', '23:59:60-00:30', '23:59:61Z'],
+    ],
+  },
+  {
     name: 'dates',
     schema: { type: 'string', format: 'date' },
     values: ['2024-02-29', '2023-02-29', '2024-2-9'],
@@ -410,6 +419,9 @@ describe('what is approximated accepts what the document accepts, and a note say
       {},
       /unevaluated/,
     ],
+    ['an anchor', { $ref: '#text', $defs: { a: { $anchor: 'text' } } }, 1, /#text cannot/],
+    ['a reference without the first slash', { $ref: '#components/schemas/A' }, 1, /cannot be/],
+    ['a reference to the whole document', { $ref: '#' }, 1, /# cannot be resolved/],
     ['not of an approximated schema', { not: { type: 'string', pattern: '(?i)a' } }, 'B', /not is/],
     [
       'oneOf with a discriminator',
