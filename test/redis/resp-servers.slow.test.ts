@@ -111,6 +111,31 @@ describe.skipIf(!hasRedisServer)('a server that a gateway must not use', () => {
     await expect.poll(() => outcomeOf(read())).toEqual([{ result: null }])
   })
 
+  test('a master that becomes a replica after it refused the check of its role is found by the next one', async () => {
+    const { port } = await server()
+    const [direct, other] = [directTo(port), directTo(port)]
+    cleanups.push(
+      () => direct.disconnect(),
+      () => other.disconnect(),
+    )
+    await other.ping()
+    const { redis } = clientOf(`redis://127.0.0.1:${port}`)
+    const read = async () => (await redis.send([['GET', 'revoked']]))[0]
+    expect(await read()).toEqual({ result: null })
+    await direct.config('SET', 'busy-reply-threshold', 1)
+    const running = direct.eval('while true do end', 0).catch(String)
+    const begun = performance.now()
+    await expect.poll(read).toMatchObject({ error: expect.stringMatching(/^BUSY /) })
+    // The role is checked at least once in this time.
+    await expect
+      .poll(async () => (await read()) && performance.now() - begun)
+      .toBeGreaterThan(2_000)
+    await other.script('KILL')
+    expect(await running).toContain('Error')
+    await direct.replicaof('127.0.0.1', 1)
+    await expect.poll(() => outcomeOf(read())).toMatchObject({ fault: 'refused' })
+  })
+
   test.each([
     ['6.0.16', ['REDIS_URL: is Redis 6.0.16; the oldest supported version is 6.2']],
     ['5.0.0', ['REDIS_URL: is Redis 5.0.0; the oldest supported version is 6.2']],

@@ -112,7 +112,7 @@ export function createRespSocket(
         drop(link, becameReplica())
       },
       (cause: unknown) => {
-        if (isErrorReply(cause)) link.roleDueMs = Number.POSITIVE_INFINITY
+        if (isForbidden(cause)) link.roleDueMs = Number.POSITIVE_INFINITY
       },
     )
   }
@@ -239,9 +239,12 @@ function endAtUnreadable({ stream }: Redis): void {
 
 /** Returns an empty text for a user without the right to call `INFO`. */
 function unlessForbidden(error: unknown): string {
-  if (isErrorReply(error) && error.message.startsWith('NOPERM')) return ''
+  if (isForbidden(error)) return ''
   throw error
 }
+
+const isForbidden = (error: unknown): boolean =>
+  isErrorReply(error) && error.message.startsWith('NOPERM')
 
 function createOptions(
   target: RedisTarget,
