@@ -24,7 +24,7 @@ export interface TraceRequestsOptions {
 
 type Environment = { Variables: Partial<RouteVariables & TimelineVariables> }
 
-/** The name that the OpenTelemetry conventions define for other methods. */
+/** What the OpenTelemetry conventions define for other methods. The name of their span begins with `HTTP`. */
 const OTHER_METHOD = '_OTHER'
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'])
 const SPAN_ID_BYTES = 8
@@ -64,6 +64,7 @@ function createSpans(
   const { traceId, spanId, parentSpanId, tracestate } = traceOf(c)
   const route = c.get('portcullis.route')?.path
   const method = METHODS.has(c.req.method) ? c.req.method : OTHER_METHOD
+  const named = method === OTHER_METHOD ? 'HTTP' : method
   const { status } = c.res
   const timeline = c.get('portcullis.timeline')
   const reason = reasonOf(c.error, timeline?.current())
@@ -76,7 +77,7 @@ function createSpans(
       startMs,
       endMs,
       kind: 'server',
-      name: route === undefined ? method : `${method} ${route}`,
+      name: route === undefined ? named : `${named} ${route}`,
       attributes: {
         'http.request.method': method,
         'http.route': route,

@@ -25,13 +25,13 @@ afterEach(() => void collector.received.splice(0))
  */
 async function spansOf(
   variables: Record<string, string>,
-  requests: readonly (readonly [path: string, headers: Record<string, string>])[],
+  requests: readonly (readonly [path: string, headers: Record<string, string>, method?: string])[],
 ): Promise<readonly CollectedSpan[]> {
   const { received } = collector
   const env = { ...gateway.env, OTLP_ENDPOINT: collector.url, ...variables }
   const app = createGateway(composeServices(env, policy, WORKERS), policy)
-  for (const [path, headers] of requests)
-    await (await app.fetch(new Request(PUBLIC_URL + path, { headers }))).text()
+  for (const [path, headers, method = 'GET'] of requests)
+    await (await app.fetch(new Request(PUBLIC_URL + path, { headers, method }))).text()
   const before = received.length
   for (let polls = 0; polls < 1_000 && received.length === before; polls++)
     await new Promise((done) => setTimeout(done, 20))
@@ -83,6 +83,14 @@ describe('the span of a request', () => {
     expect(call?.headers).toMatchObject({ 'x-key': 'a b', 'x-team': 't' })
     for (const secret of [token, 'hush', 'rita-the-reader', '192.0.2.9'])
       expect(call?.body).not.toContain(secret)
+  })
+
+  // https://opentelemetry.io/docs/specs/semconv/http/http-spans/#name
+  test('has the name HTTP for a method that the conventions do not know', async () => {
+    const headers = { traceparent: `00-${TRACE_ID}-${PARENT}-01` }
+    const [span] = server(await spansOf({}, [['/orders', headers, 'PROPFIND']]))
+    expect(span?.name).toBe('HTTP')
+    expect(attributesOf(span as CollectedSpan)).toMatchObject({ 'http.request.method': '_OTHER' })
   })
 
   test('is failed for a 5xx response, and not for a mistake of the caller', async () => {
