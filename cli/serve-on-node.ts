@@ -11,6 +11,7 @@ import { mistakeOfRuntime } from '../src/runtimes/node/other-runtime.ts'
 import { valuesIn } from './deploy/values.ts'
 import { Failure, findingsOf, mistakesOf, REFUSED, USAGE, usage } from './failure.ts'
 import { boundHeap } from './heap-flags.ts'
+import { listenFailure } from './listen-failure.ts'
 import { createLive } from './live/live.ts'
 import { startSession } from './live/session.ts'
 import { createOutput, printFailure } from './output.ts'
@@ -179,7 +180,9 @@ async function orEnd<Value>(work: () => Value | Promise<Value>, json: boolean): 
     const { name, message: original } = error as Error
     if (error instanceof Failure) throw error
     const isMistake = name === 'Misconfigured'
-    const message = isMistake ? withSuggestions(original, mistakesOf(error as Error)) : original
+    const message = isMistake
+      ? withSuggestions(original, mistakesOf(error as Error))
+      : (listenFailure(error) ?? original)
     const failure = isMistake
       ? new Failure(USAGE, 'misconfigured', message, { findings: findingsOf(error as Error) })
       : new Failure(REFUSED, 'not_running', message)

@@ -199,7 +199,7 @@ describe('the configuration', () => {
     const { url } = await served()
     const { port } = new URL(url)
     const { code, stderr } = await runCli(['serve', '--port', port], { cwd: folder, env })
-    expect([code, stderr]).toEqual([1, expect.stringContaining(`EADDRINUSE`)])
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/ is already in use; .+PORT/)])
   })
 })
 

@@ -178,4 +178,11 @@ export const laterCases: readonly FieldCase[] = [
     ],
     NODE_ONLY,
   ),
+  later(
+    'the server prints an error of the system if its port is in use',
+    'lowdefy/lowdefy#276, WordPress/wordpress-playground#3237, ember-cli/ember-cli#1306, tinacms/tinacms#1969',
+    'what is in use, and the option that changes it',
+    ['test/cli/listen-failure.test.ts > a port that is in use is named, with what to do'],
+    NODE_ONLY,
+  ),
 ]
