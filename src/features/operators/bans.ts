@@ -28,7 +28,7 @@ import {
 import { describe } from '../../validators/checks.ts'
 import { modeSchema } from '../../validators/mode.ts'
 import { extended } from '../../validators/schema-parts.ts'
-import type { AdminContext } from './context.ts'
+import type { AdminContext } from './admin-context.ts'
 import { waitSchema } from './wait.ts'
 
 export const banView = () =>

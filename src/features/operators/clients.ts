@@ -26,7 +26,7 @@ import {
   newClientSchema,
   unusableWithout,
 } from '../authorization-server/client.ts'
-import type { AdminContext } from './context.ts'
+import type { AdminContext } from './admin-context.ts'
 import { ownGrantOf, refuseBeyond } from './grant.ts'
 import { waitSchema } from './wait.ts'
 

@@ -20,7 +20,7 @@ import { describe } from '../../validators/checks.ts'
 import { issuerName, name, roleNames, scopeNames } from '../../validators/names.ts'
 import { integer } from '../../validators/schema-parts.ts'
 import { consultedSeconds } from '../authorization-server/grant-store.ts'
-import type { AdminContext } from './context.ts'
+import type { AdminContext } from './admin-context.ts'
 
 const MAX_TEXT = 32_768
 /** An address for documentation (RFC 5737). */

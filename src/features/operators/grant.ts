@@ -12,7 +12,7 @@ import { Denied } from '../../errors.ts'
 import { inputRefused } from '../../routes/admin/input.ts'
 import { didYouMean } from '../../suggestions/did-you-mean.ts'
 import { issuableAtSeconds, revocationLookup } from '../authorization-server/grant-store.ts'
-import type { AdminContext } from './context.ts'
+import type { AdminContext } from './admin-context.ts'
 
 /**
  * Throws `Denied` (`permission_missing`) if the roles and scopes permit a call of the operators'

@@ -35,7 +35,7 @@ import {
 import { describe } from '../../validators/checks.ts'
 import { modeSchema } from '../../validators/mode.ts'
 import { extended, integer } from '../../validators/schema-parts.ts'
-import type { AdminContext } from './context.ts'
+import type { AdminContext } from './admin-context.ts'
 
 export const limitView = () =>
   z.strictObject({

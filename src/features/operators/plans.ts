@@ -24,7 +24,7 @@ import {
 import { describe } from '../../validators/checks.ts'
 import { integer } from '../../validators/schema-parts.ts'
 import { type Assignment, newAssignmentSchema } from '../plans/assignment.ts'
-import type { AdminContext } from './context.ts'
+import type { AdminContext } from './admin-context.ts'
 
 export const planView = () =>
   z.strictObject({

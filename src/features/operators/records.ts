@@ -31,7 +31,7 @@ import {
 import { describe } from '../../validators/checks.ts'
 import { issuerName, name, tenantName } from '../../validators/names.ts'
 import { integer } from '../../validators/schema-parts.ts'
-import type { AdminContext } from './context.ts'
+import type { AdminContext } from './admin-context.ts'
 
 export const keyView = () =>
   z.strictObject({

@@ -24,7 +24,7 @@ import {
 import { confinedTo, listedFor, ownedBy, refuseRemoval } from '../../routes/admin/tenant.ts'
 import { describe } from '../../validators/checks.ts'
 import { extended } from '../../validators/schema-parts.ts'
-import type { AdminContext } from './context.ts'
+import type { AdminContext } from './admin-context.ts'
 import { waitSchema } from './wait.ts'
 
 export const revocationView = () =>

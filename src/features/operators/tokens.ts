@@ -7,7 +7,7 @@ import { refuseForeignClientIds, selectTenant } from '../../routes/admin/tenant.
 import { accessTokenSeconds } from '../../validators/access-token.ts'
 import { describe } from '../../validators/checks.ts'
 import { name, roleNames, scopeNames } from '../../validators/names.ts'
-import type { AdminContext } from './context.ts'
+import type { AdminContext } from './admin-context.ts'
 import { issuableSecond, refuseBeyond } from './grant.ts'
 
 const newTokenSchema = z.strictObject({
