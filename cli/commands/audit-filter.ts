@@ -5,23 +5,11 @@ import { instant, keyId } from '../arguments.ts'
 const DECISIONS = ['allow', 'deny', 'error']
 
 /** The filters that `query` and `tail` share. */
-export interface EventFilter {
-  readonly subject?: string
-  readonly client?: string
-  readonly tenant?: string
-  readonly address?: string
-  readonly decision?: string
-  readonly status?: string
-  readonly tool?: string
-  readonly change?: string
-  readonly route?: string
-  readonly host?: string
-  readonly origin?: string
-  readonly key?: string
-  readonly reason?: string
-  readonly observed?: string
-  readonly since?: string
-}
+const FILTERS = [
+  ...(['subject', 'client', 'tenant', 'address', 'decision', 'status', 'tool', 'change'] as const),
+  ...(['route', 'host', 'origin', 'key', 'reason', 'observed', 'since'] as const),
+]
+export type EventFilter = Readonly<Partial<Record<(typeof FILTERS)[number], string>>>
 
 /** Members of an event that the table shows. `--json` prints all of them. */
 export const EVENT_COLUMNS = [
@@ -75,11 +63,5 @@ export function filtered(command: Command): Command {
     .option('--since <time>', 'start: 2026-11-20T16:00:00Z, 2026-11-20, yesterday, or 15m', instant)
 }
 
-export function filterQuery(options: EventFilter) {
-  const { subject, client, tenant, address, decision, status, tool, change } = options
-  const { route, host, origin, key, reason, observed, since } = options
-  return {
-    ...{ subject, client, tenant, address, decision, status, tool, change },
-    ...{ route, host, origin, key, reason, observed, since },
-  }
-}
+export const filterQuery = (options: EventFilter) =>
+  Object.fromEntries(FILTERS.map((name) => [name, options[name]]))

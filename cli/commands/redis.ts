@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { portNumber } from '../arguments.ts'
 import { offlineCommand } from '../command.ts'
+import type { ImportRedisOptions } from '../import-redis.ts'
 
 /** The same as that of `npm run upstash-rest`. */
 const DEFAULT_PORT = 8079
@@ -27,13 +28,7 @@ Callers must present a token. It is the first of these:
 
 Exit codes: 0 stopped, 1 no Redis or the port is in use, 2 wrong usage.`
 
-interface ImportOptions {
-  readonly from?: string
-  readonly final?: boolean
-  readonly dryRun?: boolean
-  readonly merge?: boolean
-  readonly json?: boolean
-}
+type ImportOptions = Partial<Omit<ImportRedisOptions, 'env'>>
 
 const IMPORT_HELP = `
 Copies the keys of the gateways from the Redis at REDIS_URL_FROM to the cluster at REDIS_URL, and changes

@@ -1,9 +1,7 @@
 /** The guards of a route in the order of the pipeline, for the gateway and for Hono apps. */
 import type { MiddlewareHandler } from 'hono'
-import type { DpopVerifier } from '../access/tokens/dpop.ts'
-import type { References } from '../access/tokens/references.ts'
 import { type AdmitOptions, admit } from '../middleware/admit.ts'
-import { authenticate } from '../middleware/authenticate.ts'
+import { type AuthenticateOptions, authenticate } from '../middleware/authenticate.ts'
 import { authorize } from '../middleware/authorize.ts'
 import { banOffenders } from '../middleware/ban-offenders.ts'
 import { stage } from '../middleware/in-order.ts'
@@ -23,14 +21,10 @@ import type { GuardServices } from './guard-services.ts'
 /** The services of the guards. The optional services accept further kinds of credentials. */
 export interface GuardParts
   extends Pick<
-    GuardServices,
-    'verifier' | 'sources' | 'admission' | 'authorizer' | 'failures' | 'violations' | 'now'
-  > {
-  readonly references?: References | undefined
-  readonly proofs?: DpopVerifier | undefined
-  /** The longest credential. Default 16,384. */
-  readonly maxTokenBytes?: number | undefined
-}
+      GuardServices,
+      'verifier' | 'sources' | 'admission' | 'authorizer' | 'failures' | 'violations' | 'now'
+    >,
+    Pick<AuthenticateOptions, 'references' | 'proofs' | 'maxTokenBytes'> {}
 
 export interface CallerDemand {
   readonly limits: readonly PolicyLimit[]

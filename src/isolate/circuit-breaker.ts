@@ -1,6 +1,6 @@
 /** Circuit breakers: stop calls to a dependency that keeps failing. No I/O and no timers. */
 import { Unavailable } from '../errors.ts'
-import type { Fault } from '../problems/reasons.ts'
+import type { Dependency, Fault } from '../problems/reasons.ts'
 import { secondsUntil } from '../problems/retry-after.ts'
 
 /** `half_open`: a probe is in progress, and all other requests are still refused. */
@@ -8,13 +8,7 @@ export type BreakerState = 'closed' | 'open' | 'half_open'
 
 /** The read-only view of a breaker. */
 export interface Breaker {
-  readonly name:
-    | 'redis'
-    | 'key_set'
-    | 'introspection'
-    | 'identity_provider'
-    | 'authority'
-    | 'origin'
+  readonly name: Exclude<Dependency, 'audit_log' | 'signing_keys' | 'gateway'>
   /** The instance: the URI of a key set, token endpoint or decision point, an issuer, or an origin and its route. */
   readonly target: string | undefined
   state(): BreakerState

@@ -6,14 +6,13 @@ import type {
 } from '../access/abuse/authentication-failures.ts'
 import type { Principal, TokenVerifier } from '../access/principal.ts'
 import { type Credential, isReference, readCredential } from '../access/tokens/credential.ts'
-import type { References } from '../access/tokens/references.ts'
-import type { TokenSources } from '../access/tokens/token-sources.ts'
 import { reasonOfDenial } from '../audit/reason.ts'
 import { Denied, Unavailable } from '../errors.ts'
 import { createInFlightCount } from '../isolate/in-flight.ts'
 import { createLruMap } from '../isolate/lru-map.ts'
 import { sleep } from '../isolate/timers.ts'
 import type { Denial, Signer } from '../problems/reasons.ts'
+import type { AuthenticateOptions } from './authenticate.ts'
 import {
   type CredentialCheck,
   type CredentialCheckVariables,
@@ -26,14 +25,11 @@ import { createMiddleware } from './create-middleware.ts'
 import type { OpenStreamVariables } from './open-stream.ts'
 import { receivedHeaders } from './request-headers.ts'
 
-export interface ThrottleOptions {
+export interface ThrottleOptions
+  extends Pick<AuthenticateOptions, 'references' | 'sources' | 'maxTokenBytes'> {
   readonly failures: AuthenticationFailures
-  /** This and the next two as for `authenticate`: tokens that it has cached as valid pass. */
+  /** As for `authenticate`: tokens that it has cached as valid pass. */
   readonly verifier: Pick<TokenVerifier, 'recall' | 'opaqueIssuerOf' | 'signerOf'>
-  readonly references?: References | undefined
-  readonly sources?: TokenSources | undefined
-  /** As for `authenticate`. */
-  readonly maxTokenBytes?: number | undefined
 }
 
 /** The limit name in the response and the audit event of a throttled request. */

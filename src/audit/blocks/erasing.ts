@@ -8,6 +8,7 @@ import { erasuresIn, eventOfLine, withoutPart } from './line.ts'
 export interface Erasing {
   /** Of the erasure. */
   readonly id: string
+  /** Null once the erasure is done, as is `subject`. */
   readonly issuer: string | null
   readonly subject: string | null
   /** Later events are not covered. */

@@ -1,6 +1,7 @@
 /** Erasure orders in the database. The gateway creates them; the consumer carries them out. */
 
 import { recordId } from '../../isolate/random-ids.ts'
+import type { Erasing } from '../blocks/erasing.ts'
 import { type AuditErasures, callerDigest, type Erasure, nameDigest } from '../erasure.ts'
 import { newSalt } from '../personal.ts'
 import { storable } from './audit-row.ts'
@@ -9,14 +10,9 @@ import { withinQuery } from './schema.ts'
 import { sql } from './statement.ts'
 
 /** A row of `audit_erasures`. */
-export interface ErasureRow {
-  readonly id: string
+export interface ErasureRow extends Erasing {
   /** Of the event that reports the end. */
   readonly end_id: string
-  readonly ordered_ms: number
-  /** Null once the erasure is done, as is `subject`. */
-  readonly issuer: string | null
-  readonly subject: string | null
   /** The first row that the database had when the erasure started; null before. */
   readonly first_seq: number | null
   /** The last exported row that was processed. */
@@ -29,8 +25,6 @@ export interface ErasureRow {
   /** The last row whose change was read. Null or undefined: none. */
   readonly change_ms?: number | null
   readonly change_id?: string | null
-  /** Null: the erasure covers every tenant. */
-  readonly tenant: string | null
   /** `tenant`, or null for the platform. */
   readonly owner: string | null
 }

@@ -2,6 +2,7 @@
 import * as z from 'zod/mini'
 import { readOwnMember, readPayload } from '../../access/tokens/jws.ts'
 import { tokenId } from '../../validators/claims.ts'
+import type { IssuerConfig } from '../../validators/issuer.ts'
 import { absentIfNull, text } from '../../validators/schema-parts.ts'
 import { signInRefused } from './refused.ts'
 
@@ -33,13 +34,9 @@ const claims = z.looseObject({
   nonce: z.optional(z.undefined()),
 })
 
-interface LogoutRules {
-  readonly issuer: string
+interface LogoutRules extends Pick<IssuerConfig, 'issuer' | 'clockTolerance' | 'logoutTokenExp'> {
   /** The client of the gateway. */
   readonly audience: string
-  readonly clockTolerance: number
-  /** Default `required`. */
-  readonly logoutTokenExp?: 'required' | 'optional' | undefined
 }
 
 /** Returns what a verified logout token ends. Throws `Denied` (`sign_in_refused`). */
