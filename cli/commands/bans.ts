@@ -47,16 +47,9 @@ export function addBanCommands(program: Command): void {
     .addOption(waitOption())
     .action(async (kind: string, value: string, options: BanOptions) => {
       const { gateway, output } = workWith(options)
-      const order = {
-        kind,
-        value,
-        seconds: options.for,
-        issuer: options.issuer,
-        tenant: options.tenant,
-        reason: options.reason,
-      }
-      const answer = await gateway.post<object>('/bans', order, { wait: options.wait })
-      output.thing(answer)
+      const { for: seconds, issuer, tenant, reason, wait } = options
+      const order = { kind, value, seconds, issuer, tenant, reason }
+      output.thing(await gateway.post<object>('/bans', order, { wait }))
     })
   addListing(bans, {
     does: 'list active bans, newest first',

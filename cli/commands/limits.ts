@@ -89,15 +89,9 @@ export function addLimitCommands(program: Command): void {
     .option(...TENANT)
     .action(async (limit: string, value: string, options: OverrideOptions) => {
       const { gateway, output } = workWith(options)
-      const answer = await gateway.post<Override>('/limits/overrides', {
-        limit,
-        value,
-        issuer: options.issuer,
-        tenant: options.tenant,
-        requests: options.requests,
-        expiresInSeconds: options.expiresIn,
-        reason: options.reason,
-      })
+      const { issuer, tenant, requests, expiresIn: expiresInSeconds, reason } = options
+      const order = { limit, value, issuer, tenant, requests, expiresInSeconds, reason }
+      const answer = await gateway.post<Override>('/limits/overrides', order)
       const rule = options.json ? undefined : await readLimit(gateway, limit)
       const first = rule && `${overrideInWords(answer, rule)}\n\n`
       const { replaces: _, ...override } = answer

@@ -40,14 +40,9 @@ export function addPlanCommands(program: Command): void {
     .option('--expires-in <time>', 'lifetime (default: until it is removed)', seconds)
     .action(async (by: string, value: string, plan: string, options: AssignOptions) => {
       const { gateway, output } = workWith(options)
-      const answer = await gateway.post<object>('/plans/assignments', {
-        by,
-        value,
-        plan,
-        issuer: options.issuer,
-        expiresInSeconds: options.expiresIn,
-      })
-      output.thing(answer)
+      const { issuer, expiresIn: expiresInSeconds } = options
+      const assignment = { by, value, plan, issuer, expiresInSeconds }
+      output.thing(await gateway.post<object>('/plans/assignments', assignment))
     })
   addRemoval(plans, {
     name: 'remove',

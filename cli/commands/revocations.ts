@@ -70,18 +70,11 @@ function addRevoke(program: Command): void {
     .addOption(waitOption())
     .action(async (kind: string, argument: string, options: RevokeOptions) => {
       const { gateway, output } = workWith(options)
-      const { value, issuer }: TokenName =
+      const named: TokenName =
         kind === 'token' ? tokenNamedBy(await textOf(argument)) : { value: argument }
-      const order = {
-        kind,
-        value,
-        issuer: options.issuer ?? issuer,
-        tenant: options.tenant,
-        reason: options.reason,
-      }
-      const { earlier, ...answer } = await gateway.post<Revoked>('/revocations', order, {
-        wait: options.wait,
-      })
+      const { issuer = named.issuer, tenant, reason, wait } = options
+      const order = { kind, value: named.value, issuer, tenant, reason }
+      const { earlier, ...answer } = await gateway.post<Revoked>('/revocations', order, { wait })
       output.result({ ...answer, earlier }, record(answer, output.style))
       if (earlier) output.remark(againText(earlier.until, answer.createdAt))
     })
