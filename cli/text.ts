@@ -55,13 +55,11 @@ export function duration(seconds: number): string {
 const headingOf = (columns: readonly string[]): readonly string[] =>
   columns.map((name) => name.replace(/[A-Z]/g, ' $&').replaceAll('.', ' ').toUpperCase())
 
-type Colors = ReturnType<typeof createColors>
-
 /** How to show text. */
 export interface Style {
   /** Columns of the terminal; infinite for a file or a pipe. */
   readonly width: number
-  readonly colors: Colors
+  readonly colors: ReturnType<typeof createColors>
 }
 
 /** Text without colors, in lines of any length. */

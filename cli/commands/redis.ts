@@ -28,8 +28,6 @@ Callers must present a token. It is the first of these:
 
 Exit codes: 0 stopped, 1 no Redis or the port is in use, 2 wrong usage.`
 
-type ImportOptions = Partial<Omit<ImportRedisOptions, 'env'>>
-
 const IMPORT_HELP = `
 Copies the keys of the gateways from the Redis at REDIS_URL_FROM to the cluster at REDIS_URL, and changes
 nothing at the source. Repeat it as often as you like while gateways run on the source: it makes the cluster
@@ -82,7 +80,7 @@ export function addRedisCommand(program: Command): void {
         dryRun = false,
         merge = false,
         json = false,
-      }: ImportOptions) => {
+      }: Partial<Omit<ImportRedisOptions, 'env'>>) => {
         const { importRedis } = await import('../import-redis.ts')
         await importRedis({ ...(from && { from }), final, dryRun, merge, json, env: process.env })
       },

@@ -15,10 +15,8 @@ export function sendersOfAuthTime({ ISSUERS, ISSUER_CLIENTS }: NodeJS.ProcessEnv
   return texts.length === 0 ? GENERAL : texts.join('; ')
 }
 
-type Entry = Readonly<Record<string, unknown>>
-
 /** Returns the entries of `ISSUERS` or `ISSUER_CLIENTS`. Other checks report a text without entries. */
-export function entriesIn(text: string | undefined): readonly Entry[] {
+export function entriesIn(text: string | undefined): readonly Readonly<Record<string, unknown>>[] {
   try {
     const entries: unknown = JSON.parse(text ?? '')
     return Array.isArray(entries) ? entries.filter((one) => typeof one === 'object' && one) : []

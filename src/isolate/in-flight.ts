@@ -2,8 +2,6 @@
 
 const SLOT_MS = 4_000
 const SLOTS = 8
-/** Minimum time that a request is counted. */
-export const FORGOTTEN_AFTER_MS = SLOT_MS * (SLOTS - 1)
 
 export const FULL = -1
 

@@ -41,9 +41,7 @@ export function parseRequest(
   return new Request(base + target, init)
 }
 
-type Body = NonNullable<RequestInit['body']>
-
-function isBody(body: unknown): body is Body {
+function isBody(body: unknown): body is NonNullable<RequestInit['body']> {
   return (
     typeof body === 'string' ||
     body instanceof ArrayBuffer ||

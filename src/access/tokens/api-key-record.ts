@@ -38,8 +38,6 @@ export const newApiKeySchema = z.strictObject({
   metadata: z.optional(metadata),
 })
 
-type NewApiKey = z.infer<typeof newApiKeySchema>
-
 /** A replaced secret that is still valid. */
 const oldSecretSchema = z.strictObject({
   tokenId: z.uuid(),
@@ -166,7 +164,7 @@ export interface ApiKeys {
    * the name of the person who creates it. Default: none.
    */
   create(
-    key: NewApiKey,
+    key: z.infer<typeof newApiKeySchema>,
     createdBy: string,
     issuedAtSeconds?: number,
     createdByName?: string,

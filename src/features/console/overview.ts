@@ -18,7 +18,6 @@ import { type PolicyView, policyView } from './policy-view.ts'
 import { statusView } from './status.ts'
 import { chartOf, countedIn, facet, incomplete } from './summary-parts.ts'
 
-type Status = z.infer<typeof statusView>
 type Change = z.infer<typeof policyChangesView>['changes'][number]
 
 export const OVERVIEW: PageDefinition = {
@@ -94,7 +93,7 @@ const stateOf = (open: number, isolates: number): Markup =>
     : html`<span class="error">fails in ${numberOf(open)} of ${numberOf(isolates)} instances</span>`
 
 function statusFacts(
-  { isolates, open, auditEvents, auditWaiting, newestEventAt }: Status,
+  { isolates, open, auditEvents, auditWaiting, newestEventAt }: z.infer<typeof statusView>,
   nowMs: number,
   perSecond: number | undefined,
 ): Markup {

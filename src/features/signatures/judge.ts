@@ -58,8 +58,6 @@ function decoded(segment: string): string {
   }
 }
 
-type Received = ReadonlyMap<string, string>
-
 /** Rules for hosts inside a network: `Referer` and `X-Forwarded-Host` name such hosts in an intranet. */
 const HOST_RULES = new Set<string>([
   'ssrf_target.metadata',
@@ -80,7 +78,7 @@ function createHeaderSearch(names: readonly string[], cache: VerdictCache) {
   const exact = lowerCase.filter((name) => !name.endsWith('*'))
   const starts = lowerCase.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1))
 
-  return function verdictOfHeaders(received: Received): Verdict {
+  return function verdictOfHeaders(received: ReadonlyMap<string, string>): Verdict {
     let verdict: Verdict = 0
     for (const name of exact) {
       const value = received.get(name)

@@ -101,8 +101,6 @@ export function parseRedisUrl(text: string): RedisTarget | undefined {
   }
 }
 
-type Groups = Readonly<Record<string, string | undefined>>
-
 function clusterTarget({
   servers = '',
   username,
@@ -110,7 +108,7 @@ function clusterTarget({
   tls,
   path,
   query,
-}: Groups): RedisTarget | undefined {
+}: Readonly<Record<string, string | undefined>>): RedisTarget | undefined {
   const parameters = new URLSearchParams(query)
   const [lanes, place] = [parseLanes(parameters), parsePlace(parameters)]
   const isKnown = [...parameters.keys()].every((name) => CLUSTER_PARAMETERS.includes(name))
