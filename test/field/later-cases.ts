@@ -185,4 +185,33 @@ export const laterCases: readonly FieldCase[] = [
     ['test/cli/listen-failure.test.ts > a port that is in use is named, with what to do'],
     NODE_ONLY,
   ),
+  later(
+    'Retry-After is in milliseconds, a fraction, a time or zero, or HEAD does not have it',
+    'fastify/fastify-rate-limit#301, cloudfoundry/cloud_controller_ng#2544, SpaceTradersAPI/api-docs#24, spotify/web-api#542, hashicorp/boundary#4094',
+    'whole seconds until the next request may pass, rounded up (RFC 9110 section 10.2.3)',
+    async ({ raw, token, reached }) => {
+      const authorization = `Authorization: Bearer ${await token()}`
+      for (const status of [200, 200, 429, 429]) {
+        const reply = await raw(['HEAD /seldom HTTP/1.1', HOST, authorization])
+        expect([reply.status, reply.body]).toEqual([status, ''])
+        const wait = /^retry-after: (\d+)\r?$/im.exec(reply.headers)?.[1]
+        if (status === 200) expect(wait).toBeUndefined()
+        else {
+          expect(Number(wait)).toBeGreaterThan(0)
+          expect(Number(wait)).toBeLessThanOrEqual(60)
+          expect(reply.headers).toMatch(new RegExp(`^ratelimit: .*r=0;t=${wait}\\r?$`, 'im'))
+        }
+      }
+      expect(reached).toHaveLength(2)
+    },
+  ),
+  later(
+    'an exchange of tokens does not say what it issued, or blames the grant for a wrong subject token',
+    'keycloak/keycloak#31715, vouch-sh/vouch#1186, apache/knox#1334, stacklok/toolhive#6331',
+    'issued_token_type, and invalid_request for every subject token that is not accepted (RFC 8693 section 2.2)',
+    [
+      'test/features/authorization-server/grants.slow.test.ts > accepts each URN for the type of the subject token, and returns the requested token',
+      'test/features/authorization-server/grants.slow.test.ts > refuses an invalid subject token, for every cause',
+    ],
+  ),
 ]

@@ -6,11 +6,13 @@ export default definePolicy({
   roles: { reader: ['notes:read'], writer: ['notes:read', 'notes:write'] },
   limits: {
     generous: '10000/min',
+    seldom: '2/min',
     anonymous: { limit: 10_000, windowSeconds: 60, by: 'address', onUnavailable: 'allow' },
   },
   abuse: { bans: false, authenticationFailures: false },
   routes: [
     { method: 'GET', path: '/notes', permission: 'notes:read', limits: ['generous'] },
+    { method: 'GET', path: '/seldom', permission: 'notes:read', limits: ['seldom'] },
     { method: 'POST', path: '/notes', permission: 'notes:write', limits: ['generous'] },
     {
       method: 'POST',

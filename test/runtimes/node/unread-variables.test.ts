@@ -51,7 +51,7 @@ test('it says nothing of other variables, and of one beside that which is meant'
     PATH: '/bin',
     HOME: '/home/x',
     HOSTNAME: 'x',
-    LOGNAME: 'x',
+    LOGIN: 'x',
     SSL_CERT_FILE: '/x',
     CLIENT_ID: 'x',
     CLIENT_SECRET: 'x',
