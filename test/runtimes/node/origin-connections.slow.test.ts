@@ -41,10 +41,15 @@ async function startRaw(
 function originAt(url: string) {
   const origin = createNodeOrigin({ url })
   onTestFinished(origin.close)
-  return async function send(method: string, path = '/', body: Uint8Array | null = null) {
+  return async function send(
+    method: string,
+    path = '/',
+    body: Uint8Array | null = null,
+    headers: ReadonlyMap<string, string> = new Map(),
+  ) {
     const incoming = new Request(`http://a${path}`, { method })
     try {
-      const response = await origin.send({ incoming, headers: new Map(), body, timeoutMs: 5_000 })
+      const response = await origin.send({ incoming, headers, body, timeoutMs: 5_000 })
       await new Response(response.body).text()
       // The connection becomes idle.
       await sleep(5)
@@ -96,6 +101,20 @@ describe.each(ENDS)(
         'unreachable',
       ])
       expect(received.filter(({ line }) => line.includes('/second'))).toHaveLength(1)
+    })
+
+    test('gets an upgrade never twice', async () => {
+      const { url, received } = await startEnding()
+      const send = originAt(url)
+      const upgrade = new Map([
+        ['upgrade', 'websocket'],
+        ['connection', 'Upgrade'],
+      ])
+      expect([await send('GET', '/first'), await send('GET', '/second', null, upgrade)]).toEqual([
+        200,
+        'unreachable',
+      ])
+      expect(received.filter(({ line }) => line === 'GET /second HTTP')).toHaveLength(1)
     })
 
     test('gets a request on a new connection never twice', async () => {

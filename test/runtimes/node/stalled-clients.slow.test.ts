@@ -10,9 +10,14 @@ import { type NodeGateway, startNodeGateway } from './gateway.ts'
 /** Longer than `clientStallSeconds` of the policy, and the time until the gateway looks again. */
 const LONGER_MS = 2_500
 const PIECE = Buffer.alloc(65_536, 'x')
-const GET = 'GET /downloads/1 HTTP/1.1\r\nHost: gateway.test\r\n\r\n'
+/**
+ * In each request for the origin. A program that another test has left may connect to the port, on which
+ * its own server was.
+ */
+const MARK = crypto.randomUUID()
+const GET = `GET /downloads/${MARK} HTTP/1.1\r\nHost: gateway.test\r\n\r\n`
 const UPGRADE = [
-  'GET /sockets HTTP/1.1',
+  `GET /sockets?${MARK} HTTP/1.1`,
   'Host: gateway.test',
   'Upgrade: websocket',
   'Connection: Upgrade',
@@ -32,19 +37,22 @@ let gateway: NodeGateway
 let server: Server
 let answer: (socket: Socket) => void = () => {}
 const atOrigin = new Set<Socket>()
-/** Connections of a test so far. Those at the origin may have ended before a slow machine looks. */
+/** Requests of a test so far. Their connections may have ended before a slow machine looks. */
 let arrived = 0
 const clients = new Set<Socket>()
 
 beforeAll(async () => {
   const port = await freePort()
   server = createServer((socket) => {
-    atOrigin.add(socket)
-    arrived += 1
     socket
       .on('error', () => {})
-      .once('close', () => atOrigin.delete(socket))
-      .once('data', () => answer(socket))
+      .once('data', (data) => {
+        if (!String(data).includes(MARK)) return void socket.destroy()
+        arrived += 1
+        atOrigin.add(socket)
+        socket.once('close', () => atOrigin.delete(socket))
+        answer(socket)
+      })
   }).listen(port, '127.0.0.1')
   await once(server, 'listening')
   gateway = await startNodeGateway({
@@ -119,7 +127,11 @@ describe('a connection ends if [R41]', () => {
   test('the body of a request is expected, and no byte of it arrives', async () => {
     const received: Buffer[] = []
     answer = (socket) => socket.on('data', (chunk) => received.push(chunk))
-    const lines = ['POST /patient-uploads HTTP/1.1', 'Host: gateway.test', 'Content-Length: 100']
+    const lines = [
+      `POST /patient-uploads?${MARK} HTTP/1.1`,
+      'Host: gateway.test',
+      'Content-Length: 100',
+    ]
     const client = await send(`${lines.join('\r\n')}\r\n\r\nbegun`)
     await once(client.resume(), 'close')
     await isOver()
