@@ -1,5 +1,5 @@
 /** Faults of a Redis over RESP are outages: no call is answered wrongly, and none waits too long. */
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
 import { startRedis } from '../../dev/redis.ts'
 import { createAdmission } from '../../src/access/admission/admission.ts'
@@ -155,6 +155,20 @@ describe('a faulty Redis over RESP', () => {
       expect(await faultOf(connectionTo(url).send([['PING']]))).toBe('refused')
     },
   )
+
+  test('a refused command is logged by its code, once, and without its keys', async () => {
+    const log = vi.spyOn(console, 'error').mockImplementation(() => {})
+    onTestFinished(() => log.mockRestore())
+    const { url } = await stubbed((socket) => socket.write("-NOPERM no access to 'pc:secret'\r\n"))
+    const redis = connectionTo(url)
+    await redis.send([['GET', 'a']])
+    await redis.send([['GET', 'a']])
+    expect(log.mock.calls).toEqual([
+      [
+        'redis: it refuses commands (NOPERM: its user may not run the command or use the key); requests that need them get 503',
+      ],
+    ])
+  })
 
   test.each(['READONLY', 'MASTERDOWN', 'NOAUTH'])(
     'after %s, the next call uses another socket, as after a failover [R12]',

@@ -58,9 +58,19 @@ async function attempt<Value>(
   try {
     return await work()
   } catch (error) {
-    console.error(`audit: ${what} failed (${error instanceof Error ? error.name : typeof error})`)
+    console.error(`audit: ${what} failed (${reasonOf(error)})`)
     return undefined
   }
+}
+
+/** Returns what SQLite calls the error, such as a full disk. Other messages may contain data: only the kind and the code. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error
+  const { name, errstr, code } = error as Error & {
+    readonly errstr?: string
+    readonly code?: string
+  }
+  return errstr ?? (code === undefined ? name : `${name} ${code}`)
 }
 
 /** Stores a page of entries, and returns their number. Rejects if an entry is not stored. */

@@ -6,6 +6,7 @@ import type { Fault } from '../../../../problems/reasons.ts'
 import type { RedisCommand, RedisReply, UsedSocket } from '../../../../redis/connection.ts'
 import type { RedisTarget } from '../../environment/redis-url.ts'
 import { oncePerTurn } from '../../system/once-per-turn.ts'
+import { refusalLog } from './refusals.ts'
 import { isReplica, requireUsable, UnusableServer } from './server-info.ts'
 
 const CONNECT_TIMEOUT_MS = 2_000
@@ -54,6 +55,7 @@ export function createRespSocket(
   let failures = 0
   let pausedUntilMs = 0
   let lastCause: unknown
+  const logRefusal = refusalLog()
 
   function failed(cause: unknown): void {
     const longestMs = Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS)
@@ -125,7 +127,11 @@ export function createRespSocket(
       const replies = await repliesTo(link, commands)
       if (link.isReplica) throw becameReplica()
       failures = 0
-      if (replies.some(needsAnotherSocket)) drop(link, new Error('the server refuses commands'))
+      for (const { error } of replies) {
+        if (error === undefined) continue
+        logRefusal(error)
+        if (NEEDS_ANOTHER_SOCKET.test(error)) drop(link, new Error('the server refuses commands'))
+      }
       return replies
     } catch (cause) {
       drop(link, cause)
@@ -323,8 +329,7 @@ function createOutput(redis: Redis): Link['output'] {
  * After a failover the address leads to a replica, until it is resolved again. A server that wants a login has lost the one of
  * the socket, as behind a proxy.
  */
-const needsAnotherSocket = ({ error }: RedisReply): boolean =>
-  error !== undefined && /^(?:READONLY|MASTERDOWN|NOAUTH) |-READONLY /.test(error)
+const NEEDS_ANOTHER_SOCKET = /^(?:READONLY|MASTERDOWN|NOAUTH) |-READONLY /
 
 /** Closes the socket without waiting for replies. */
 function discard(redis: Redis): void {
