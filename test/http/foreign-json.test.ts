@@ -67,6 +67,13 @@ test('a parameter with a name twice stays text, so that its schema refuses it', 
   expect(schema.safeParse('{"amount":1,"amount":1000}').success).toBe(false)
 })
 
+test('a parameter with the name __proto__ stays text, because zod does not check its value', () => {
+  const schema = jsonText(z.record(z.string(), z.number()))
+  expect(schema.safeParse('{"amount":1}').data).toEqual({ amount: 1 })
+  for (const name of ['__proto__', '\\u005f_proto__'])
+    expect(schema.safeParse(`{"amount":1,"${name}":{"admin":true}}`).success).toBe(false)
+})
+
 test('CLIENTS with a name twice are refused', () => {
   const id = '"id":"0190f8a0-7c3a-7000-8000-000000000001"'
   const read = (more: string) =>

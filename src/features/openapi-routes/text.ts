@@ -26,11 +26,14 @@ export const numberText = <Schema extends $ZodType>(schema: Schema): Decoded<Sch
 export const booleanText = <Schema extends $ZodType>(schema: Schema): Decoded<Schema> =>
   decoded((text) => (text === 'true' ? true : text === 'false' ? false : text), schema)
 
-/** Parses JSON. A text that other parsers may read differently is refused: it stays text. */
+/**
+ * Parses JSON. A text that other parsers may read differently is refused: it stays text. So is one with the
+ * name `__proto__`, which zod does not check.
+ */
 export const jsonText = <Schema extends $ZodType>(schema: Schema): Decoded<Schema> =>
   decoded((text) => {
     try {
-      return parseStrictJson(text)
+      return parseStrictJson(text, { without: '__proto__' })
     } catch {
       return text
     }
