@@ -24,6 +24,8 @@ interface MintedToken {
   readonly expiresAt: string
 }
 
+const HELP = '\nUse - to read the token from standard input: arguments are visible to other users.'
+
 export function addTokenCommands(program: Command): void {
   const token = program.command('token').description('create, verify and decode access tokens')
   addSign(token)
@@ -74,10 +76,7 @@ function addVerify(token: Command): void {
       'portcullis token verify --json - < token.txt',
     ],
   })
-    .addHelpText(
-      'after',
-      '\nUse - to read the token from standard input: arguments are visible to other users.',
-    )
+    .addHelpText('after', HELP)
     .action(async (argument: string, options: CommonOptions) => {
       const { gateway, output } = workWith(options)
       const answer = await gateway.introspect(await textOf(argument))
@@ -98,10 +97,7 @@ function addDecode(token: Command): void {
     does: 'decode a JWT, offline and without verification',
     examples: ['portcullis token decode - < token.txt'],
   })
-    .addHelpText(
-      'after',
-      '\nUse - to read the token from standard input: arguments are visible to other users.',
-    )
+    .addHelpText('after', HELP)
     .action(async (argument: string, options: CommonOptions) => {
       const decoded = decodeToken(await textOf(argument))
       const output = createOutput(options.json ?? false)

@@ -3,7 +3,6 @@
 import type { ExecutionContext, Hono, MiddlewareHandler } from 'hono'
 import type { RelationChecker } from '../access/relations/checker.ts'
 import type { RelationCheck } from '../access/relations/redis/check.ts'
-import type { TokenSources } from '../access/tokens/token-sources.ts'
 import type { IssuerCalls } from '../access/tokens/verifier.ts'
 import type { GivenDatabase } from '../audit/sql/d1/database.ts'
 import type { WaitUntil } from '../isolate/after-response.ts'
@@ -18,6 +17,7 @@ import type { Policy, PolicyRoute } from '../policy/policy.ts'
 import type { FeatureProblem } from '../problems/reasons.ts'
 import type { RedisConnection } from '../redis/connection.ts'
 import type { AdminCall, CallGroup } from '../routes/admin/call.ts'
+import type { CallerStages } from '../routes/admin/frame.ts'
 import type { ReadinessCheck } from '../routes/health.ts'
 import type { Operation } from '../routes/operation.ts'
 import type { Config, EnvironmentCheck, FeatureVariables } from '../validators/environment.ts'
@@ -206,18 +206,9 @@ export interface ListenerGateway {
 }
 
 /** The stages of a route, in the order of the pipeline. */
-export interface RouteStages {
-  /** Come before the caller is known. */
-  readonly arrival?: readonly MiddlewareHandler[]
-  /** Wraps `authenticate`, to accept other credentials. */
-  readonly identify?: (
-    authenticate: MiddlewareHandler,
-    sources: TokenSources | undefined,
-  ) => MiddlewareHandler
+export interface RouteStages extends CallerStages {
   /** Creates the stage `admit`. */
   readonly admit?: (options: AdmitOptions) => MiddlewareHandler
-  /** Come after the admission. */
-  readonly admitted?: readonly MiddlewareHandler[]
   /** Creates the stage `inspect`, before another one. */
   readonly inspect?: (next: MiddlewareHandler | undefined) => MiddlewareHandler
   /** Come directly before the origin. */

@@ -19,6 +19,15 @@ export const ownedMembers = {
   owner: z.optional(z.literal('tenant')),
 }
 
+/** Members of a stored record: when it was created, in seconds since the epoch, and the operator. */
+export const createdMembers = {
+  createdAtSeconds: integer(),
+  /** Its subject. */
+  createdBy: z.string(),
+  /** Of a person with a session. Absent: a token or an API key. */
+  createdByName: z.optional(z.string()),
+}
+
 export type Owned = z.infer<z.ZodMiniObject<typeof ownedMembers>>
 
 /** One year. */
@@ -43,10 +52,7 @@ export const ownerMembers = {
   issuers: z.optional(z.array(z.string())),
   /** Ends of the keys that the record sets. */
   windows: z.array(z.string()),
-  createdAtSeconds: integer(),
-  createdBy: z.string(),
-  /** Of a person with a session. Absent: a token or an API key. */
-  createdByName: z.optional(z.string()),
+  ...createdMembers,
   expiresAtSeconds: z.nullable(integer()),
 }
 

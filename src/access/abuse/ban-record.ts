@@ -3,7 +3,7 @@
 import * as z from 'zod/mini'
 import { modeSchema } from '../../validators/mode.ts'
 import { issuerName, name, tenantName } from '../../validators/names.ts'
-import { type Owned, ownedMembers } from '../../validators/owner.ts'
+import { createdMembers, type Owned, ownedMembers } from '../../validators/owner.ts'
 import type { Records } from '../../validators/page.ts'
 import { integer, wholeNumber } from '../../validators/schema-parts.ts'
 import { BAN_SCOPES } from './ban.ts'
@@ -52,10 +52,7 @@ export const banSchema = z.strictObject({
   /** Of an address. */
   refuses: z._default(z.enum(BAN_SCOPES), 'everything'),
   reason: z.nullable(z.string()),
-  createdAtSeconds: integer(),
-  createdBy: z.string(),
-  /** Of a person with a session. Absent: a token or an API key. */
-  createdByName: z.optional(z.string()),
+  ...createdMembers,
   expiresAtSeconds: integer(),
 })
 

@@ -2,7 +2,7 @@
 
 import * as z from 'zod/mini'
 import { issuerName, name, tenantName } from '../../validators/names.ts'
-import { type Owned, ownedMembers } from '../../validators/owner.ts'
+import { createdMembers, type Owned, ownedMembers } from '../../validators/owner.ts'
 import type { Records } from '../../validators/page.ts'
 import { integer } from '../../validators/schema-parts.ts'
 
@@ -42,11 +42,7 @@ export const revocationSchema = z.strictObject({
   issuers: z.array(z.string()),
   ...ownedMembers,
   reason: z.nullable(z.string()),
-  createdAtSeconds: integer(),
-  /** Subject of the operator. */
-  createdBy: z.string(),
-  /** Of a person with a session. Absent: a token or an API key. */
-  createdByName: z.optional(z.string()),
+  ...createdMembers,
   /** When everything that the revocation covers has expired. The record is deleted then. */
   expiresAtSeconds: integer(),
 })

@@ -2,6 +2,7 @@
 
 import * as z from 'zod/mini'
 import { name, roleNames, scopeNames } from '../../validators/names.ts'
+import { createdMembers } from '../../validators/owner.ts'
 import type { Page, PageQuery } from '../../validators/page.ts'
 import { integer, wholeNumber } from '../../validators/schema-parts.ts'
 
@@ -63,10 +64,7 @@ export const apiKeySchema = z.strictObject({
   hash: z.string(),
   /** The first characters of the present key. Absent in records of earlier versions. */
   prefix: z.optional(z.string()),
-  createdAtSeconds: integer(),
-  createdBy: z.string(),
-  /** Absent: the operator is no person with a session. */
-  createdByName: z.optional(z.string()),
+  ...createdMembers,
   /** When the present key was created. */
   rotatedAtSeconds: integer(),
   expiresAtSeconds: z.nullable(integer()),
