@@ -20,15 +20,7 @@ export interface TokenSourceOptions {
   readonly now: () => number
 }
 
-export interface TokenSource {
-  /** Returns a token that has not expired. Waits for `timeoutMs` at most. Throws `Unavailable`. */
-  current(timeoutMs: number): Promise<string>
-  /**
-   * Forgets a token that an origin refuses. Returns whether `current` may return another one: a token that is
-   * fresh from its endpoint is not fetched again, so that an origin that refuses every token causes few calls.
-   */
-  drop(token: string): boolean
-}
+export type TokenSource = ReturnType<typeof createTokenSource>
 
 /** Of one call to the token endpoint. */
 const CALL_TIMEOUT_MS = 5_000
@@ -58,12 +50,7 @@ type Outcome = { readonly token: string } | { readonly failure: Unavailable }
  * fifths of the token's life on, one request renews it in the background, and all use the old one meanwhile.
  * Five failures in a row open the circuit breaker of the token endpoint.
  */
-export function createTokenSource({
-  fetchToken,
-  target,
-  watch,
-  now,
-}: TokenSourceOptions): TokenSource {
+export function createTokenSource({ fetchToken, target, watch, now }: TokenSourceOptions) {
   const breaker = createCircuitBreaker({ name: 'identity_provider', target, watch, now })
   const flights = createSingleFlight<Outcome>({ now, leaseMs: LEASE_MS })
   let cached: Cached | undefined
@@ -122,7 +109,8 @@ export function createTokenSource({
   }
 
   return {
-    async current(timeoutMs) {
+    /** Returns a token that has not expired. Waits for `timeoutMs` at most. Throws `Unavailable`. */
+    async current(timeoutMs: number): Promise<string> {
       const nowMs = now()
       if (cached !== undefined && nowMs < cached.expiresAtMs) {
         const isIdle = flights.latest(KEY)?.isInProgress() !== true
@@ -134,7 +122,11 @@ export function createTokenSource({
       if ('failure' in outcome) throw copyOfFailure(outcome.failure)
       return outcome.token
     },
-    drop(token) {
+    /**
+     * Forgets a token that an origin refuses. Returns whether `current` may return another one: a token that is
+     * fresh from its endpoint is not fetched again, so that an origin that refuses every token causes few calls.
+     */
+    drop(token: string): boolean {
       if (cached?.token !== token) return true
       if (now() - cached.fetchedAtMs < FRESH_MS) return false
       cached = undefined
