@@ -156,6 +156,19 @@ describe('a faulty Redis over RESP', () => {
     },
   )
 
+  test('replies that are those of other commands are used no longer than a second', async () => {
+    const { url, connections } = await stubbed((socket, text) => {
+      const info = text.includes('replication') ? bulk('role:master\r\n') : ''
+      // On the first connection, each reply is the one of the command before.
+      socket.write(connections() === 1 && info ? `+LATE\r\n${info}` : `${info}+OWN\r\n`)
+    })
+    const redis = connectionTo(url)
+    const read = () => outcomeOf(redis.send([['GET', 'a']]))
+    await expect.poll(read).toMatchObject({ dependency: 'redis', fault: 'malformed' })
+    expect(await read()).toEqual([{ result: 'OWN' }])
+    expect(connections()).toBe(2)
+  })
+
   test('a refused command is logged by its code, once, and without its keys', async () => {
     const log = vi.spyOn(console, 'error').mockImplementation(() => {})
     onTestFinished(() => log.mockRestore())

@@ -35,7 +35,8 @@ interface Link {
   readonly output: NonNullable<Parameters<Redis['sendCommand']>[1]>
   /** When the role must be checked again, by `performance.now()`. */
   roleDueMs: number
-  isReplica: boolean
+  /** Why no reply may be used any more. */
+  doubt: Error | undefined
 }
 
 /**
@@ -79,7 +80,7 @@ export function createRespSocket(
       // `accept` has seen the role. Sentinels, and nodes of a cluster, have checks of their own.
       const roleDueMs =
         accept === requireUsable ? performance.now() + ROLE_MS : Number.POSITIVE_INFINITY
-      const link: Link = { redis, output: createOutput(redis), roleDueMs, isReplica: false }
+      const link: Link = { redis, output: createOutput(redis), roleDueMs, doubt: undefined }
       // At once, and not with the next call: the server at the address may be another one by then.
       redis.once('close', () => drop(link, new Error('the connection was closed')))
       if (!isClosed) current = link
@@ -109,9 +110,11 @@ export function createRespSocket(
     link.roleDueMs = nowMs + ROLE_MS
     sendOverLink(link, ROLE).then(
       (role) => {
-        if (!isReplica(role)) return
-        link.isReplica = true
-        drop(link, becameReplica())
+        // Another text is the reply to another command, as after one that nothing had asked for.
+        const isInfo = typeof role === 'string' && INFO.test(role)
+        if (isInfo && !isReplica(role)) return
+        link.doubt = isInfo ? new Error('the server has become a replica') : unreadable()
+        drop(link, link.doubt)
       },
       (cause: unknown) => {
         if (isForbidden(cause)) link.roleDueMs = Number.POSITIVE_INFINITY
@@ -125,7 +128,7 @@ export function createRespSocket(
     if (nowMs >= link.roleDueMs) checkRole(link, nowMs)
     try {
       const replies = await repliesTo(link, commands)
-      if (link.isReplica) throw becameReplica()
+      if (link.doubt !== undefined) throw link.doubt
       failures = 0
       for (const { error } of replies) {
         if (error === undefined) continue
@@ -217,8 +220,6 @@ async function connect(options: RedisOptions, accept: (info: string) => void): P
     throw cause ?? error
   }
 }
-
-const becameReplica = () => new Error('the server has become a replica')
 
 /** The beginning of a reply to `INFO`: empty, a section, or a field. */
 const INFO = /^(?:$|\s*(?:#|\w+:))/
