@@ -614,4 +614,26 @@ export const httpCases: readonly FieldCase[] = [
       ],
     },
   },
+  {
+    symptom: 'a schema accepts a body with the member __proto__, whose value it never reads',
+    sources: ['colinhacks/zod#6220', 'objectstack-ai/objectstack#17852'],
+    expected: '400 in each spelling and in each kind of object, and the origin is not called',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      async run({ fetch, token, reached }) {
+        const headers = {
+          Authorization: `Bearer ${await token()}`,
+          'Content-Type': 'application/json',
+        }
+        const send = async (path: string, body: string) =>
+          (await fetch(path, { method: 'POST', headers, body })).status
+        for (const name of ['__proto__', '\\u005f_proto__']) {
+          expect(await send('/counted', `{"a":1,"${name}":{"admin":true}}`)).toBe(400)
+          expect(await send('/typed', `{"text":"a","${name}":{"admin":true}}`)).toBe(400)
+        }
+        expect(reached).toEqual([])
+        expect(await send('/counted', '{"a":1,"constructor":2}')).toBe(200)
+      },
+    },
+  },
 ]

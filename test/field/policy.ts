@@ -22,6 +22,13 @@ export default definePolicy({
       input: { body: z.strictObject({ text: z.string() }) },
     },
     {
+      method: 'POST',
+      path: '/counted',
+      anonymous: true,
+      limits: ['anonymous'],
+      input: { body: z.record(z.string(), z.number()) },
+    },
+    {
       method: 'GET',
       path: '/queried',
       anonymous: true,
