@@ -146,23 +146,14 @@ export function clusterCalls(
       const { node, breaker, entry } = route.hop
       const next = cause instanceof LostSlots ? router.ownerOf(slot) : undefined
       const isElsewhere = next !== undefined && next !== node && !deadline.isExpired
-      if (isElsewhere && options.over?.socket === undefined)
-        return toOwner(next, route, commands, deadline, options)
+      if (isElsewhere && options.over?.socket === undefined) {
+        // Throws if the circuit breaker of the owner is open.
+        route.hop = hopTo(next)
+        return exchange(route, commands, deadline, options)
+      }
       breaker?.failed(entry, deadline.isExpired ? 'timeout' : faultOf(cause))
       router.suspect()
       throw cause
-    }
-
-    /** Throws if the circuit breaker of the owner is open. */
-    async function toOwner(
-      owner: ClusterNode,
-      route: Route,
-      commands: readonly RedisCommand[],
-      deadline: Deadline,
-      options: SendOptions,
-    ): Promise<readonly RedisReply[]> {
-      route.hop = hopTo(owner)
-      return exchange(route, commands, deadline, options)
     }
 
     /** Finds the owner of the slot. The general circuit breaker counts failures to find one. */
