@@ -67,7 +67,10 @@ export const validate = ({
 }: ValidateOptions): MiddlewareHandler<Environment> => {
   for (const [name, schema] of Object.entries({ params, query, body })) {
     if (forwards && schema !== undefined && dropsUnknownKeys(schema)) {
-      throw new TypeError(`validate: ${name} drops unknown keys; use z.strictObject`)
+      throw new TypeError(
+        `validate: the ${name} schema drops unknown keys, which would still reach the origin; ` +
+          'use z.strictObject or z.looseObject',
+      )
     }
   }
 
