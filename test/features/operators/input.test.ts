@@ -78,7 +78,7 @@ describe.each(PATHS)('POST %s refuses, and writes nothing [S63]:', (path) => {
 
   test('prototype keys', async () => {
     const body = `{"__proto__":{"kind":"subject"},${JSON.stringify(good).slice(1)}`
-    await refused(body, 422, 'invalid_input')
+    await refused(body, 400, 'malformed_request')
   })
 })
 
