@@ -108,7 +108,7 @@ export function readLuaFiles(root: string): LuaFiles {
       .replaceAll(TOKEN, (token) => (token.startsWith('--') ? '' : (constants.get(token) ?? token)))
       .replaceAll(/^[ \t]+|[ \t]+$/gm, '')
       .replaceAll(/^\n+|\n(?=\n)/g, '')
-      // A space is more frequent, so it compresses better. The last line stays one: another text may follow.
+      // A space is more frequent, so it compresses better. The last line break stays: another text may follow.
       .replaceAll(/\n(?=.)/g, ' ')
     const lua = withoutSpaces(text)
     return keepsNames ? lua : shortenNames(lua, KEPT, sharedIn(path))

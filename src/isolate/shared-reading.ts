@@ -59,7 +59,7 @@ export function createSharedReading<Context, Value>({
     const nowMs = now()
     const running = calls.latest(KEY)
     const isBeingRead = running?.isInProgress() === true
-    // Not if the clock was set back, which would keep it for longer.
+    // A clock that was set back must not keep it for longer.
     if (last !== undefined && nowMs >= lastUntilMs - memoryMs) {
       if ('failure' in last) {
         if (nowMs < lastUntilMs) throw copyOfFailure(last.failure)

@@ -27,7 +27,7 @@ const ANSWERED: ReadonlySet<Fault | undefined> = new Set(['too_large', 'malforme
  * including a 500, a response with too large a header and one that is not valid HTTP: a caller may be
  * able to provoke them. A failure does not count while the request
  * body still streams from the client, because a slow client looks like a slow origin. A client that
- * disconnects does not count either, nor what the gateway itself lacks. If its request was the probe, the next request becomes the probe.
+ * disconnects does not count either, nor a shortage of the gateway. If its request was the probe, the next request becomes the probe.
  *
  * @example
  * ```ts

@@ -86,7 +86,7 @@ export interface InputSchemas {
   readonly query?: $ZodType
   /** The headers of the request. Default: not checked. */
   readonly headers?: $ZodType
-  /** Requires a body of type `application/json`, or of one that ends in `+json`. With `z.optional`, a request may have none. */
+  /** Requires a body of type `application/json` or `application/*+json`. With `z.optional`, a request may have none. */
   readonly body?: $ZodType
 }
 

@@ -21,7 +21,7 @@ const later = (
 
 export const laterCases: readonly FieldCase[] = [
   later(
-    'a body of a JSON type with a name of its own is no JSON for a schema',
+    'a schema refuses JSON of a type that ends in +json',
     'holidayextras/jsonapi-server#17, IBM/openapi-validator#197, wso2/api-manager#3296, crnk-project/crnk-framework#561',
     'a type that ends in +json is JSON, and its body is checked (RFC 6839 section 3.1)',
     async ({ fetch, token, reached }) => {
@@ -136,7 +136,7 @@ export const laterCases: readonly FieldCase[] = [
     ],
   ),
   later(
-    'a page behind a login is a way to another host, with a backslash, white space or an encoded slash',
+    'a return path with a backslash, white space or an encoded slash leads to another host',
     'ploxiln/oauth2_proxy#50, bitly/oauth2_proxy#478, DeliciousBuding/DiffAudit-Platform#39, openshift/oauth-proxy#374',
     'the browser returns to a path of this host, or to the start page',
     ['test/features/sign-in/return-path.test.ts > everything else leads to the start page [S76]'],
@@ -150,7 +150,7 @@ export const laterCases: readonly FieldCase[] = [
     ],
   ),
   later(
-    'a program of a page gets the form of a login, or a redirect, in place of 401',
+    'a script of a page gets a form of a login, or a redirect, in place of 401',
     'oauth2-proxy/oauth2-proxy#1522, oauth2-proxy/oauth2-proxy#1322',
     'only navigations are sent to the sign-in',
     ['test/features/sign-in/refused-navigations.slow.test.ts > is a problem document for %s'],
@@ -170,7 +170,7 @@ export const laterCases: readonly FieldCase[] = [
     ['test/features/authorization-code/code-endpoints.slow.test.ts > prompt=none shows no page'],
   ),
   later(
-    'a misspelled variable of the environment is ignored without a word',
+    'a misspelled variable of the environment is ignored and not reported',
     'lldap/lldap#972',
     'the start and the check of the configuration name it, and the one that was meant',
     [

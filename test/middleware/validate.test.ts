@@ -217,7 +217,7 @@ describe('validate', () => {
     expect(() => validate({ body })).toThrow(/strictObject/)
   })
 
-  // zod reads it as no member: a value of any kind passed, and an origin in JavaScript changes its prototype.
+  // zod skips this name: a value of any kind passed, and an origin in JavaScript may change a prototype.
   test.each([
     ['a record', z.record(z.string(), z.number())],
     ['an open object', z.looseObject({ a: z.number() })],

@@ -178,7 +178,7 @@ describe('a faulty Redis over RESP', () => {
     await redis.send([['GET', 'a']])
     expect(log.mock.calls).toEqual([
       [
-        'redis: it refuses commands (NOPERM: its user may not run the command or use the key); requests that need them get 503',
+        'redis: refuses commands (NOPERM: its user may not run the command or use the key); requests may get 503',
       ],
     ])
   })

@@ -24,7 +24,7 @@ export interface TraceRequestsOptions {
 
 type Environment = { Variables: Partial<RouteVariables & TimelineVariables> }
 
-/** What the OpenTelemetry conventions define for other methods. The name of their span begins with `HTTP`. */
+/** The OpenTelemetry value for other methods. The names of their spans begin with `HTTP`. */
 const OTHER_METHOD = '_OTHER'
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'])
 const SPAN_ID_BYTES = 8

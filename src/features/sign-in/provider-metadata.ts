@@ -50,7 +50,8 @@ export function createProviderMetadata({
   })
   return {
     /** Returns metadata that the provider sent in the last seconds. Throws `Unavailable`. */
-    current /** Returns the last metadata: a failure to read it again does not end a login or a refresh. */,
+    current,
+    /** Returns the last metadata: a failure to read it again does not end a login or a refresh. */
     last: async (): Promise<oauth.AuthorizationServer> => known ?? (await current()),
   }
 }

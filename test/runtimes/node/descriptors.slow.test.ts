@@ -63,7 +63,7 @@ async function toggle(printed: string): Promise<void> {
   await expect.poll(running.output).toContain(printed)
 }
 
-test('without a descriptor requests are 503, the log says why, and all is well when one is free', async () => {
+test('without a free descriptor requests are 503 and logged, and succeed when one is free again', async () => {
   const token = await parts.token()
   expect((await outcome(token))[0]).toBe(200)
   const reached = parts.requests.length

@@ -103,7 +103,7 @@ describe.each(ENDS)(
       expect(received.filter(({ line }) => line.includes('/second'))).toHaveLength(1)
     })
 
-    test('gets an upgrade never twice', async () => {
+    test('receives an upgrade once', async () => {
       const { url, received } = await startEnding()
       const send = originAt(url)
       const upgrade = new Map([

@@ -11,8 +11,8 @@ import { type NodeGateway, startNodeGateway } from './gateway.ts'
 const LONGER_MS = 2_500
 const PIECE = Buffer.alloc(65_536, 'x')
 /**
- * In each request for the origin. A program that another test has left may connect to the port, on which
- * its own server was.
+ * Is in each request for the origin. A program of another test may still connect to the port of its own
+ * former server.
  */
 const MARK = crypto.randomUUID()
 const GET = `GET /downloads/${MARK} HTTP/1.1\r\nHost: gateway.test\r\n\r\n`

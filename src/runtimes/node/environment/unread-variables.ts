@@ -4,13 +4,13 @@ import { didYouMean } from '../../../suggestions/did-you-mean.ts'
 /** Shorter names, such as `POST`, are near to too many others. */
 const MIN_CHARS = 6
 
-/** Of Redis, one is required anyway, and Kubernetes sets `REDIS_PORT` in each container. */
+/** One of them is required. Kubernetes sets `REDIS_PORT` for a Service `redis`. */
 const OF_REDIS = /^(?:REDIS_URL|UPSTASH_REDIS_REST_(?:URL|TOKEN))$/
 
 /**
  * Returns a sentence for each variable that is not `known`, and whose name is near to one that is known and
  * not set. A process has many variables of others, so only names of as many words with the same
- * beginning count. They are no mistake: another program may read them.
+ * first letter count. They are no mistake: another program may read them.
  */
 export function unreadVariables(
   variables: Readonly<Record<string, unknown>>,

@@ -16,8 +16,8 @@ const REASONS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Creates a function that logs the code of an error reply, each code once a minute. Codes of single commands, such as
- * `NOSCRIPT`, are not logged. Of a limit, the admission script itself hides a refused write.
+ * Creates the log of one socket: the code of an error reply, each code once a minute. Codes of single commands, such as
+ * `NOSCRIPT`, are not logged. The admission script hides the refused write of a limit.
  */
 export function refusalLog(): (error: string) => void {
   const loggedMs = new Map<string, number>()
@@ -27,8 +27,6 @@ export function refusalLog(): (error: string) => void {
     const nowMs = performance.now()
     if (reason === undefined || nowMs - (loggedMs.get(code) ?? -PAUSE_MS) < PAUSE_MS) return
     loggedMs.set(code, nowMs)
-    console.error(
-      `redis: it refuses commands (${code}: ${reason}); requests that need them get 503`,
-    )
+    console.error(`redis: refuses commands (${code}: ${reason}); requests may get 503`)
   }
 }
