@@ -3,12 +3,8 @@ import { html } from 'hono/html'
 import * as z from 'zod/mini'
 import { usageDaySchema } from '../../audit/usage.ts'
 import { Denied } from '../../errors.ts'
-import { cursor } from '../../routes/admin/input.ts'
-import { extended } from '../../validators/schema-parts.ts'
-import { describedKeyView } from '../operators/api-key-view.ts'
 import { actionForm } from './action-forms.ts'
 import { decisionChart } from './chart.ts'
-import { planPage } from './choices.ts'
 import { type FormField, filterForm, queryForm } from './forms.ts'
 import { keyLimitsView } from './key-limits.ts'
 import { type ConsolePage, type Markup, pathTo, table, when } from './layout.ts'
@@ -16,9 +12,45 @@ import { authorOf, card, facts, NO_STORE_TEXT, numberOf } from './markup.ts'
 import { questionMistakes, withForm } from './mistakes.ts'
 import type { Desk, PageDefinition } from './page.ts'
 
-const apiKey = extended(describedKeyView(), { current: z.optional(z.boolean()) })
+const apiKey = z.object({
+  id: z.string(),
+  name: z.string(),
+  subject: z.string(),
+  roles: z.array(z.string()),
+  scopes: z.array(z.string()),
+  tenant: z.nullable(z.string()),
+  prefix: z.nullable(z.string()),
+  plan: z.nullable(z.string()),
+  status: z.string(),
+  createdAt: z.string(),
+  createdBy: z.string(),
+  createdByName: z.optional(z.string()),
+  rotatedAt: z.string(),
+  expiresAt: z.nullable(z.string()),
+  lastUsedAt: z.nullable(z.string()),
+  revokedBy: z.nullable(z.string()),
+  metadata: z.record(z.string(), z.string()),
+  current: z.optional(z.boolean()),
+})
 type ApiKey = z.infer<typeof apiKey>
-const keyPage = z.object({ apiKeys: z.array(apiKey), cursor })
+const keyPage = z.object({ apiKeys: z.array(apiKey), cursor: z.optional(z.string()) })
+const planPage = z.object({
+  plans: z.array(
+    z.object({ name: z.string(), default: z.boolean(), limits: z.record(z.string(), z.number()) }),
+  ),
+  assignments: z.array(
+    z.object({
+      id: z.string(),
+      by: z.string(),
+      value: z.string(),
+      plan: z.string(),
+      createdAt: z.string(),
+      createdBy: z.string(),
+      createdByName: z.optional(z.string()),
+      expiresAt: z.nullable(z.string()),
+    }),
+  ),
+})
 const usage = z.object({ since: z.string(), until: z.string(), days: z.array(usageDaySchema) })
 const secret = z.object({ id: z.string(), apiKey: z.string() })
 

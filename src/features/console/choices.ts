@@ -1,21 +1,15 @@
 /** Reads the known values of the fields of actions. */
 import * as z from 'zod/mini'
 import { Unavailable } from '../../errors.ts'
-import { cursor } from '../../routes/admin/input.ts'
-import { limitView, overrideView } from '../operators/limits.ts'
-import { assignmentView, planView } from '../operators/plans.ts'
 import type { Choices } from './action-forms.ts'
 import type { Desk } from './page.ts'
 
-export const limitPage = z.object({
-  limits: z.array(limitView()),
-  overrides: z.array(overrideView()),
-  cursor,
+const limitPage = z.object({
+  limits: z.array(
+    z.object({ name: z.string(), limit: z.number(), windowSeconds: z.number(), by: z.string() }),
+  ),
 })
-export const planPage = z.object({
-  plans: z.array(planView()),
-  assignments: z.array(assignmentView()),
-})
+const planPage = z.object({ plans: z.array(z.object({ name: z.string() })) })
 
 /** The calls whose forms have names of limits, and of plans. */
 const WITH_LIMITS = ['createLimitOverride', 'resetLimit']

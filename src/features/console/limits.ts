@@ -1,17 +1,52 @@
 /** The page of limits, bans and revocations. */
 import { html } from 'hono/html'
 import * as z from 'zod/mini'
-import { cursor } from '../../routes/admin/input.ts'
-import { banView } from '../operators/bans.ts'
-import { revocationView } from '../operators/revocations.ts'
 import { actionForm, banEnd, overrideEnd, revocationEnd } from './action-forms.ts'
-import { limitPage } from './choices.ts'
 import { type ConsolePage, type Markup, pathTo, table, when } from './layout.ts'
 import { authorOf, card, numberOf } from './markup.ts'
 import type { Desk, PageDefinition } from './page.ts'
 
-const banPage = z.object({ bans: z.array(banView()), cursor })
-const revocationPage = z.object({ revocations: z.array(revocationView()), cursor })
+const record = {
+  id: z.string(),
+  value: z.string(),
+  tenant: z.nullable(z.string()),
+  createdAt: z.string(),
+  createdBy: z.string(),
+  createdByName: z.optional(z.string()),
+  expiresAt: z.nullable(z.string()),
+}
+const cursor = z.optional(z.string())
+const limitPage = z.object({
+  limits: z.array(
+    z.object({
+      name: z.string(),
+      limit: z.number(),
+      windowSeconds: z.number(),
+      by: z.string(),
+      mode: z.string(),
+      onUnavailable: z.string(),
+    }),
+  ),
+  overrides: z.array(
+    z.object({
+      ...record,
+      limit: z.string(),
+      requests: z.number(),
+      reason: z.optional(z.string()),
+    }),
+  ),
+  cursor,
+})
+const banPage = z.object({
+  bans: z.array(
+    z.object({ ...record, kind: z.string(), reason: z.nullable(z.string()), mode: z.string() }),
+  ),
+  cursor,
+})
+const revocationPage = z.object({
+  revocations: z.array(z.object({ ...record, kind: z.string(), reason: z.nullable(z.string()) })),
+  cursor,
+})
 
 const PATH = '/limits'
 const ITEMS = '50'

@@ -1,17 +1,38 @@
 /** Says what an action has done: who or what, until when, and what it has replaced. */
 import * as z from 'zod/mini'
-import { earlier } from '../../routes/admin/input.ts'
-import { extended } from '../../validators/schema-parts.ts'
-import { banView } from '../operators/bans.ts'
-import { overrideView, replaces } from '../operators/limits.ts'
-import { assignmentView } from '../operators/plans.ts'
-import { revocationView } from '../operators/revocations.ts'
 import { numberOf } from './markup.ts'
 
-const revocation = extended(revocationView(), { earlier })
-const ban = extended(banView(), { earlier })
-const override = extended(overrideView(), { replaces })
-const assignment = assignmentView()
+const earlier = z.optional(z.nullable(z.object({ until: z.nullable(z.string()) })))
+const revocation = z.object({
+  kind: z.string(),
+  value: z.string(),
+  tenant: z.nullable(z.string()),
+  createdAt: z.string(),
+  expiresAt: z.string(),
+  earlier,
+})
+const ban = z.object({
+  kind: z.string(),
+  value: z.string(),
+  tenant: z.nullable(z.string()),
+  expiresAt: z.string(),
+  earlier,
+})
+const override = z.object({
+  limit: z.string(),
+  value: z.string(),
+  tenant: z.nullable(z.string()),
+  requests: z.number(),
+  expiresAt: z.nullable(z.string()),
+  replaces: z.optional(
+    z.nullable(z.object({ requests: z.number(), expiresAt: z.nullable(z.string()) })),
+  ),
+})
+const assignment = z.object({
+  by: z.string(),
+  value: z.string(),
+  plan: z.string(),
+})
 const key = z.object({
   name: z.string(),
   subject: z.string(),

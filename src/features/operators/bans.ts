@@ -31,7 +31,7 @@ import { extended } from '../../validators/schema-parts.ts'
 import type { AdminContext } from './admin-context.ts'
 import { waitSchema } from './wait.ts'
 
-export const banView = () =>
+const banView = () =>
   z.strictObject({
     id: z.uuid(),
     kind: z.enum(BAN_KINDS),

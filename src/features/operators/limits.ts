@@ -37,7 +37,7 @@ import { modeSchema } from '../../validators/mode.ts'
 import { extended, integer } from '../../validators/schema-parts.ts'
 import type { AdminContext } from './admin-context.ts'
 
-export const limitView = () =>
+const limitView = () =>
   z.strictObject({
     name: z.string(),
     limit: integer().check(describe('units per window; requests, if the cost is 1')),
@@ -51,14 +51,14 @@ export const limitView = () =>
       .nullable(z.strictObject({ max: integer(), ttlMs: integer() }))
       .check(describe('units that an isolate may reserve in advance; null: none')),
   })
-export const overrideView = () =>
+const overrideView = () =>
   ownerView({
     limit: z.string(),
     value: z.string(),
     requests: integer().check(describe('requests per window')),
     reason: z.optional(z.string()),
   })
-export const replaces = z.optional(
+const replaces = z.optional(
   z.nullable(z.strictObject({ requests: integer(), expiresAt: z.nullable(time) })),
 )
 

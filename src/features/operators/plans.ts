@@ -26,7 +26,7 @@ import { integer } from '../../validators/schema-parts.ts'
 import { type Assignment, newAssignmentSchema } from '../plans/assignment.ts'
 import type { AdminContext } from './admin-context.ts'
 
-export const planView = () =>
+const planView = () =>
   z.strictObject({
     name: z.string(),
     default: z.boolean().check(describe('applies to callers without another plan')),
@@ -34,7 +34,7 @@ export const planView = () =>
       .record(z.string(), integer())
       .check(describe('units of each limit of the plan, by the name of the limit')),
   })
-export const assignmentView = () =>
+const assignmentView = () =>
   ownerView({ by: z.enum(PLAN_PARTIES), value: z.string(), plan: z.string() })
 
 /** Returns the plans of all limits. Plans of the same name in several limits are one plan. */

@@ -33,7 +33,7 @@ import { issuerName, name, tenantName } from '../../validators/names.ts'
 import { integer } from '../../validators/schema-parts.ts'
 import type { AdminContext } from './admin-context.ts'
 
-export const keyView = () =>
+const keyView = () =>
   z.strictObject({
     kid: z.string(),
     alg: z.string(),

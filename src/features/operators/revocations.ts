@@ -27,7 +27,7 @@ import { extended } from '../../validators/schema-parts.ts'
 import type { AdminContext } from './admin-context.ts'
 import { waitSchema } from './wait.ts'
 
-export const revocationView = () =>
+const revocationView = () =>
   z.strictObject({
     id: z.uuid(),
     kind: z.enum(REVOCATION_KINDS),
