@@ -12,6 +12,7 @@ const REASONS: Readonly<Record<string, string>> = {
 export function listenFailure(error: unknown): string | undefined {
   const {
     code = '',
+    syscall,
     address,
     port,
   } = error as NodeJS.ErrnoException & {
@@ -19,7 +20,8 @@ export function listenFailure(error: unknown): string | undefined {
     readonly port?: number
   }
   const reason = REASONS[code]
-  if (reason === undefined || address === undefined || port === undefined) return undefined
+  if (reason === undefined || syscall !== 'listen') return undefined
+  if (address === undefined || port === undefined) return undefined
   const host = address.includes(':') ? `[${address}]` : address
   return `${host}:${port} ${reason} (${code})`
 }

@@ -65,7 +65,8 @@ async function compare(
   const measured: MeasuredPairs[] = []
   while (measured.length < options.starts) {
     progress(`start ${measured.length + 1} of ${options.starts}`)
-    const sides = { base: await starts.base(), head: await starts.head() }
+    const early = measured.length % 2 === 1 ? await starts.head() : undefined
+    const sides = { base: await starts.base(), head: early ?? (await starts.head()) }
     for (const { title, url } of Object.values(sides)) await checkGateway(title, url, tokens)
     measured.push(await measurePairs({ sides, backends, tokens, options, onProgress: progress }))
     for (const side of Object.values(sides)) await side.close()

@@ -141,8 +141,8 @@ async function startOnNode(
   const side = { pid, url, close, redisCalls: 0, burn: async () => {} } as const
   if (!durable) return side
   const redis = await openRedis(backends.redis.directUrl)
-  shutdown.defer(async () => redis.close())
-  return { ...side, settled: redis.untilDrained }
+  const closeAll = async () => void (await Promise.all([redis.close(), close()]))
+  return { ...side, close: closeAll, settled: redis.untilDrained }
 }
 
 /** Bundles the revision's gateway with this checkout's entry point. */

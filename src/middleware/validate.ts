@@ -68,7 +68,7 @@ export const validate = ({
   for (const [name, schema] of Object.entries({ params, query, body })) {
     if (forwards && schema !== undefined && dropsUnknownKeys(schema)) {
       throw new TypeError(
-        `validate: the ${name} schema drops unknown keys, which would still reach the origin; ` +
+        `validate: ${name} drops unknown keys, which reach the origin; ` +
           'use z.strictObject or z.looseObject',
       )
     }

@@ -37,7 +37,12 @@ test('an address of another machine is named', async () => {
 })
 
 test('a port that needs a privilege is named, in an IPv6 address too', () => {
-  const error = Object.assign(new Error('x'), { code: 'EACCES', address: '::1', port: 80 })
+  const error = Object.assign(new Error('x'), {
+    code: 'EACCES',
+    syscall: 'listen',
+    address: '::1',
+    port: 80,
+  })
   expect(listenFailure(error)).toMatch(/^\[::1\]:80 needs a privilege .+ \(EACCES\)$/)
 })
 

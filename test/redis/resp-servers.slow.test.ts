@@ -147,6 +147,15 @@ describe.skipIf(!hasRedisServer)('a server that a gateway must not use', () => {
     expect(await mistakesOf(url)).toEqual(mistakes)
   })
 
+  // `replica` of Dragonfly, `active-replica` of KeyDB.
+  test.each(['slave', 'replica', 'active-replica'])('role %s is refused', async (role) => {
+    const { url, close } = await startStubServer(() => {}, bulk(`role:${role}\r\n`))
+    cleanups.push(close)
+    expect(await mistakesOf(url)).toEqual([
+      'REDIS_URL: is a replica; set the address of the master, or of its Sentinels',
+    ])
+  })
+
   test('a wrong login or database is a mistake that does not contain the password [S16]', async () => {
     const { port } = await server('--requirepass', PASSWORD, '--databases', '2')
     const login = ['REDIS_URL: Redis refuses the user or the password']

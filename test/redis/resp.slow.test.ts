@@ -174,6 +174,8 @@ describe('a faulty Redis over RESP', () => {
     onTestFinished(() => log.mockRestore())
     const { url } = await stubbed((socket) => socket.write("-NOPERM no access to 'pc:secret'\r\n"))
     const redis = connectionTo(url)
+    await redis.send([['CONFIG', 'GET', 'maxmemory']])
+    expect(log.mock.calls).toEqual([])
     await redis.send([['GET', 'a']])
     await redis.send([['GET', 'a']])
     expect(log.mock.calls).toEqual([

@@ -75,6 +75,10 @@ export function createRefusals(
   }
 }
 
+/** Reports whether a memory of `memoryMs` holds. More is left only if the clock was set back. */
+const holds = ({ untilMs }: { readonly untilMs: number }, memoryMs: number, nowMs: number) =>
+  nowMs < untilMs && untilMs <= nowMs + memoryMs
+
 /** Returns the cached refusal of a revoked token or of a used proof. */
 export function recallCredential(
   cacheKey: string | undefined,
@@ -83,7 +87,7 @@ export function recallCredential(
   nowMs: number,
 ): AdmissionVerdict | undefined {
   const known = cacheKey === undefined ? undefined : revoked.get(cacheKey)
-  if (known !== undefined && nowMs < known.untilMs) {
+  if (known !== undefined && holds(known, REVOKED_TOKEN_MEMORY_MS, nowMs)) {
     tallies.revoked.hits += 1
     return refused({ code: 'token_revoked', by: known.reason })
   }
@@ -101,17 +105,12 @@ export function recallLimits(
   let latest: RateLimit | undefined
   for (const { key } of limits) {
     const known = exhausted.get(key)
-    if (
-      known === undefined ||
-      nowMs >= known.untilMs ||
-      // The clock was set back.
-      nowMs < known.untilMs - EXHAUSTED_LIMIT_MEMORY_MS
-    ) {
+    if (known === undefined || !holds(known, EXHAUSTED_LIMIT_MEMORY_MS, nowMs)) {
       tallies.exhausted.misses += 1
       continue
     }
     tallies.exhausted.hits += 1
-    if (known.reason.resetMs > (latest?.resetMs ?? 0)) latest = known.reason
+    if (latest === undefined || known.reason.resetMs > latest.resetMs) latest = known.reason
   }
   return latest && refused(rateLimited(latest, nowMs), [latest])
 }
@@ -196,7 +195,7 @@ export function weigh(
     }
     const untilMs = Math.min(answer.resetMs, nowMs + EXHAUSTED_LIMIT_MEMORY_MS)
     exhausted.set(request.key, { reason: answer, untilMs })
-    if (answer.resetMs > (refusal?.resetMs ?? 0)) refusal = answer
+    if (refusal === undefined || answer.resetMs > refusal.resetMs) refusal = answer
   }
   const denial = refusal && rateLimited(refusal, nowMs)
   return { denial, limits, uncounted, observed }

@@ -21,6 +21,7 @@ export interface UsersetJson {
 interface RelationNameJson {
   /** Empty: it is always the object of the check. */
   readonly object?: '' | undefined
+  /** The name of the relation. */
   readonly relation: string
 }
 

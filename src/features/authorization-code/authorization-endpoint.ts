@@ -60,8 +60,7 @@ export interface AuthorizationEndpointOptions
 }
 
 /** Parameters of a response in a redirect URI, as they are usually written: their names are not decoded. */
-const OF_RESPONSE =
-  /(?<=[?&])(?:code|state|iss|error|error_description|error_uri)(?:=[^&]*)?(?:&|$)/g
+const OF_RESPONSE = new Set(['code', 'state', 'iss', 'error', 'error_description', 'error_uri'])
 
 /** The signed-in user of a request. */
 export interface RequestUser {
@@ -361,9 +360,11 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
       const query = new URLSearchParams(members)
       if (state !== undefined) query.set('state', state)
       query.set('iss', issuer)
-      const kept = redirectUri.replace(OF_RESPONSE, '')
-      if (/[?&]$/.test(kept)) return `${kept}${query}`
-      return `${kept}${kept.includes('?') ? '&' : '?'}${query}`
+      const [base = ''] = redirectUri.split('?', 1)
+      const own = redirectUri.slice(base.length + 1)
+      const parts = own === '' ? [] : own.split('&')
+      const kept = parts.filter((part) => !OF_RESPONSE.has(part.split('=', 1)[0] ?? ''))
+      return `${base}?${[...kept, query].join('&')}`
     },
   }
 }

@@ -26,8 +26,8 @@ const ISSUER = 'https://idp.test'
 const READABLE_SCRIPT = await readableScript('access/abuse/redis/count-violation.lua')
 /** The script with the clock of the test, in milliseconds, as its last argument. */
 const CLOCKED_SCRIPT = READABLE_SCRIPT.replace(
-  "local clock=redis.call('TIME')\nlocal at",
-  'local clock = { math.floor(ARGV[#ARGV] / 1000), ARGV[#ARGV] % 1000 * 1000 }\nlocal at',
+  "local clock=redis.call('TIME')local at",
+  'local clock = { math.floor(ARGV[#ARGV] / 1000), ARGV[#ARGV] % 1000 * 1000 } local at',
 )
 
 describe.each(['auto', 'embedded'] as const)('the rule of violations over Redis (%s)', (prefer) => {

@@ -233,6 +233,11 @@ test.each([
   ['?state&iss=https://other.test&error=x&error_description=y&error_uri=z', '?'],
   ['?codec=1&x=code&&a=%20', '?codec=1&x=code&&a=%20&'],
   ['?', '?'],
+  // A query may contain the characters that begin and divide it elsewhere.
+  ['?return=/issues?state=open', '?return=/issues?state=open&'],
+  ['?q=what?', '?q=what?&'],
+  ['/x&state=1/cb?app=7', '/x&state=1/cb?app=7&'],
+  ['?next=/p?code=5&tenant=7', '?next=/p?code=5&tenant=7&'],
 ])(
   'a response has each of its parameters once, whatever the redirect URI has: %s',
   async (query, kept) => {
@@ -245,7 +250,7 @@ test.each([
     expect(refused.location?.split('error=')[0]).toBe(REDIRECT_URI + kept)
     const page = await gateway.authorize(request, cookie)
     const { location, answer } = await gateway.decide(page, cookie)
-    expect(location?.split('code=').at(0)).toBe((REDIRECT_URI + kept).split('code=')[0])
+    expect(location?.startsWith(`${REDIRECT_URI}${kept}code=`)).toBe(true)
     for (const name of ['code', 'state', 'iss']) expect(answer.getAll(name), name).toHaveLength(1)
     const code = answer.get('code') ?? ''
     const more = { redirect_uri: redirectUri }

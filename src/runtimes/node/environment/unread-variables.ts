@@ -4,7 +4,10 @@ import { didYouMean } from '../../../suggestions/did-you-mean.ts'
 /** Shorter names, such as `POST`, are near to too many others. */
 const MIN_CHARS = 6
 
-/** One of them is required. Kubernetes sets `REDIS_PORT` for a Service `redis`. */
+/** Kubernetes sets `ORIGIN_PORT` to such a value for a Service `origin`. */
+const OF_SERVICE = /^(?:tcp|udp|sctp):\/\//
+
+/** One of them is required. */
 const OF_REDIS = /^(?:REDIS_URL|UPSTASH_REDIS_REST_(?:URL|TOKEN))$/
 
 /**
@@ -19,6 +22,7 @@ export function unreadVariables(
   const unset = known.filter((name) => variables[name] === undefined && !OF_REDIS.test(name))
   return Object.keys(variables)
     .filter((name) => name.length >= MIN_CHARS && !known.includes(name))
+    .filter((name) => !OF_SERVICE.test(String(variables[name])))
     .flatMap((name) => {
       const nearest = didYouMean(name, unset.filter(isLike(name)))
       return nearest === undefined ? [] : [`${name}: is not read; ${nearest}`]

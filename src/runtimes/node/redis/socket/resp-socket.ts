@@ -130,9 +130,10 @@ export function createRespSocket(
       const replies = await repliesTo(link, commands)
       if (link.doubt !== undefined) throw link.doubt
       failures = 0
-      for (const { error } of replies) {
+      for (const [at, { error }] of replies.entries()) {
         if (error === undefined) continue
-        logRefusal(error)
+        // Settings are read if the user may read them.
+        if (commands[at]?.[0] !== 'CONFIG') logRefusal(error)
         if (NEEDS_ANOTHER_SOCKET.test(error)) drop(link, new Error('the server refuses commands'))
       }
       return replies

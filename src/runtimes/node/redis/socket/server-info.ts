@@ -19,7 +19,9 @@ export function requireUsable(info: string): void {
     throw new UnusableServer('is a replica; set the address of the master, or of its Sentinels')
 }
 
-export const isReplica = (info: unknown): boolean => fieldsOf(String(info))('role') === 'slave'
+/** `slave` in Redis and Valkey; other servers also say `replica` or, if it takes writes as well, `active-replica`. */
+export const isReplica = (info: unknown): boolean =>
+  /slave|replica/.test(fieldsOf(String(info))('role'))
 
 /** Throws {@link UnusableServer} if the server says that it is no node of a cluster, or too old. */
 export function requireCluster(info: string): void {
