@@ -65,7 +65,7 @@ test('it says nothing of other variables, and of one beside that which is meant'
     TRUSTED_PROXIES: '10.0.0.0/8',
     TRUSTED_PROXY: '10.0.0.0/8',
     // As Kubernetes sets for each Service.
-    REDIS_PREFIXX: 'tcp://10.96.0.1:80',
+    ISSUER: 'tcp://10.96.0.1:80',
   }
   expect(await warningsOf(others)).toEqual([])
 })
