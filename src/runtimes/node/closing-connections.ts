@@ -7,7 +7,7 @@ const closing = new WeakSet<Duplex>()
 /** Whether the last response of a connection is known. What Node still reads there is not handled (RFC 9112 section 9.6). */
 export const isClosing = (socket: Duplex): boolean => closing.has(socket)
 
-/** Makes a response the last one of its connection. Returns false if the connection has a last response already. */
+/** Marks a response as the last one of its connection. Returns false if another one is marked already. */
 export function closeAfter(outgoing: ServerResponse): boolean {
   const { socket } = outgoing.req
   if (closing.has(socket)) return false
