@@ -165,3 +165,7 @@ export class Misconfigured extends Error {
     this.found = found
   }
 }
+
+/** Writes the kind of an error for an operator. Its message may contain any data. */
+export const logKind = (where: string, error: unknown): void =>
+  console.error(`${where}: ${error instanceof Error ? error.name : typeof error}`)

@@ -12,7 +12,7 @@ import {
 } from '../audit/event.ts'
 import { decisionOf, reasonOf, rejectionOf, STREAM_ENDED } from '../audit/reason.ts'
 import { createTimeline, isoTime, type Timeline } from '../audit/timeline.ts'
-import type { ProblemError } from '../errors.ts'
+import { logKind, type ProblemError } from '../errors.ts'
 import { UNKNOWN_ADDRESS } from '../http/address-list.ts'
 import type { WaitUntil } from '../isolate/after-response.ts'
 import { uuidV7 } from '../isolate/random-ids.ts'
@@ -150,7 +150,7 @@ export function createAudit({
         decided?.(event, c.req.path)
         if (recorded !== undefined) await recorded
       } catch (error) {
-        console.error(`audit sink: ${error instanceof Error ? error.name : typeof error}`)
+        logKind('audit sink', error)
       }
     }
   }
@@ -168,7 +168,7 @@ export function createAudit({
         const event = createEvent(c as unknown as AuditContext, timeline, c.res.status, error)
         void sink.record({ ...event, reason: STREAM_ENDED + event.reason }, waitUntilOf(c))
       } catch (failure) {
-        console.error(`audit sink: ${failure instanceof Error ? failure.name : typeof failure}`)
+        logKind('audit sink', failure)
       }
     },
   }

@@ -1,5 +1,6 @@
 /** Repeats the work of features without a request, until the process ends. */
 
+import { logKind } from '../../errors.ts'
 import type { Task } from '../../gateway/feature.ts'
 import type { WaitUntil } from '../../isolate/after-response.ts'
 
@@ -12,7 +13,7 @@ export function repeatTasks(tasks: readonly Task[], waitUntil: WaitUntil): () =>
     try {
       await task.run(waitUntil)
     } catch (error) {
-      console.error(`background task: ${error instanceof Error ? error.name : typeof error}`)
+      logKind('background task', error)
     }
     if (isEnded) return
     const timer = setTimeout(() => waitUntil(run(task)), task.everySeconds * 1_000)
