@@ -4,7 +4,7 @@
  */
 
 import type { Principal } from '../access/principal.ts'
-import { Denied, type ProblemError, Unavailable } from '../errors.ts'
+import { Denied, logKind, type ProblemError, Unavailable } from '../errors.ts'
 import type { Denial } from '../problems/reasons.ts'
 import {
   findEnd,
@@ -52,6 +52,8 @@ const RETRY_MS = 500
 /** A download that may finish ends if no byte passes for this time. */
 const PROGRESS_MS = 5_000
 const FORGOTTEN_AFTER_INTERVALS = 3 / 2
+/** A smaller step back is none: the clocks that two requests of a Worker read differ under load. */
+const STEP_MS = 5_000
 /** Longest delay that `setTimeout` accepts, in milliseconds. */
 const MAX_DELAY_MS = 2_147_483_647
 
@@ -62,7 +64,7 @@ const MAX_DELAY_MS = 2_147_483_647
  */
 export function createOpenStreams({
   recheck,
-  now,
+  now: wallClock,
   isShared = false,
 }: OpenStreamsOptions): OpenStreams {
   // A set of so many objects that live so shortly cost a fifth of the time of a request.
@@ -70,7 +72,21 @@ export function createOpenStreams({
   const groups = new Set<StreamGroup>()
   const ofPrincipal = new WeakMap<Principal, StreamGroup[]>()
   let ticking: ReturnType<typeof setInterval> | undefined
-  let busyUntilMs = Number.NEGATIVE_INFINITY
+  let busyUntilMs = 0
+  let lastMs = 0
+  let aheadMs = 0
+
+  /**
+   * The clock of all periods: it goes on where it was, and not before `dueMs`, if the clock was set back. Each
+   * check would wait for the old time otherwise.
+   */
+  function now(dueMs = 0): number {
+    const nowMs = wallClock()
+    const lostMs = Math.max(dueMs, lastMs) - nowMs - aheadMs
+    if (lostMs > STEP_MS) aheadMs += lostMs
+    lastMs = nowMs + aheadMs
+    return lastMs
+  }
 
   function findGroup({ request, admittedMs }: WatchedStream): StreamGroup {
     const { principal, address, readmit } = request
@@ -157,7 +173,7 @@ export function createOpenStreams({
         }),
       ),
     ])
-    if (busyUntilMs === sentMs + LEASE_MS) busyUntilMs = Number.NEGATIVE_INFINITY
+    if (busyUntilMs === sentMs + LEASE_MS) busyUntilMs = 0
   }
 
   function settle(
@@ -214,9 +230,10 @@ export function createOpenStreams({
       ticking.unref?.()
       return
     }
-    const delayMs = Math.min(Math.max(stream.nextMs - now(), 0), MAX_DELAY_MS)
+    const startMs = now()
+    const delayMs = Math.min(Math.max(stream.nextMs - startMs, 0), MAX_DELAY_MS)
     stream.timer = setTimeout(() => {
-      visit(stream, now())
+      visit(stream, now(startMs + delayMs))
       if (stream.isOpen) start(stream)
       if (stream.group?.isDue)
         void examine(stream).then(() => stream.isOpen && visit(stream, now()))
@@ -235,9 +252,8 @@ export function createOpenStreams({
     last.place = place
   }
 
-  return {
-    add: (request) => new WatchedStream(request, now(), { start, stop, now }),
-  }
+  const timers = { start, stop, now }
+  return { add: (request) => new WatchedStream(request, now(), aheadMs, timers) }
 }
 
 function sliceGroups(groups: readonly StreamGroup[]): readonly (readonly StreamGroup[])[] {
@@ -273,7 +289,7 @@ async function catchProblem(checking: Promise<Verdicts>): Promise<Verdicts | Pro
     return await checking
   } catch (error) {
     if (error instanceof Denied || error instanceof Unavailable) return error
-    console.error(`open streams: ${error instanceof Error ? error.name : typeof error}`)
+    logKind('open streams', error)
     return new Unavailable('gateway', 'malformed', { cause: error })
   }
 }

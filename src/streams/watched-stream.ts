@@ -2,7 +2,7 @@
 
 import type { Principal } from '../access/principal.ts'
 import { loginEndMs } from '../access/tokens/login.ts'
-import { Denied, type ProblemError } from '../errors.ts'
+import { Denied, logKind, type ProblemError } from '../errors.ts'
 import type { LoginDemand } from '../problems/step-up.ts'
 import { DEFAULT_CLOCK_TOLERANCE_SECONDS } from '../validators/issuer.ts'
 
@@ -94,7 +94,7 @@ export const INTERVAL_PART = 3 / 4
 export interface StreamTimers {
   start(stream: WatchedStream): void
   stop(stream: WatchedStream): void
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch, plus the steps by which the clock was set back. */
   now(): number
 }
 
@@ -117,9 +117,10 @@ export class WatchedStream implements OpenStream {
   #isWaiting = false
   /** At the last visit since it must end. Before the first one, no byte is no stall. */
   #passedBytes = -1
-  #untilMs = Number.NEGATIVE_INFINITY
+  #untilMs = 0
 
-  constructor(request: StreamRequest, admittedMs: number, timers: StreamTimers) {
+  /** `aheadMs`: how far `admittedMs` is ahead of the clock. */
+  constructor(request: StreamRequest, admittedMs: number, aheadMs: number, timers: StreamTimers) {
     this.request = request
     this.admittedMs = admittedMs
     this.#timers = timers
@@ -127,9 +128,9 @@ export class WatchedStream implements OpenStream {
     this.intervalMs = request.terms.recheckMs * INTERVAL_PART
     const { principal } = request
     const { demand = {} } = request.terms
-    const expiryMs = endMsOf(principal, admittedMs)
+    const expiryMs = endMsOf(principal, admittedMs - aheadMs)
     const loginMs = loginEndMs(principal, demand)
-    this.endMs = Math.min(expiryMs, loginMs)
+    this.endMs = Math.min(expiryMs, loginMs) + aheadMs
     this.endError = loginMs < expiryMs ? tooOld(principal, demand) : EXPIRED
     const checkMs = this.intervalMs === 0 ? Number.POSITIVE_INFINITY : admittedMs + this.intervalMs
     this.nextMs = Math.min(this.endMs, checkMs)
@@ -160,7 +161,7 @@ export class WatchedStream implements OpenStream {
       if (!isWaiting) this.request.onEnd(error)
     } catch (failure) {
       // The other streams must end nevertheless.
-      console.error(`open streams: ${failure instanceof Error ? failure.name : typeof failure}`)
+      logKind('open streams', failure)
     }
   }
 
@@ -175,7 +176,7 @@ export class WatchedStream implements OpenStream {
    */
   progressUntilMs(nowMs: number, pauseMs: number): number {
     const bytes = this.finishes ? this.#stream?.bytes?.() : undefined
-    if (bytes === undefined) return Number.NEGATIVE_INFINITY
+    if (bytes === undefined) return 0
     if (bytes > this.#passedBytes) this.#untilMs = nowMs + pauseMs
     this.#passedBytes = bytes
     return this.#untilMs
