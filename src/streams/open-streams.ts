@@ -52,7 +52,7 @@ const RETRY_MS = 500
 /** A download that may finish ends if no byte passes for this time. */
 const PROGRESS_MS = 5_000
 const FORGOTTEN_AFTER_INTERVALS = 3 / 2
-/** A smaller step back is none: the clocks that two requests of a Worker read differ under load. */
+/** Smaller steps are ignored: requests of one Worker may read times in another order. Sums of them would end streams early. */
 const STEP_MS = 5_000
 /** Longest delay that `setTimeout` accepts, in milliseconds. */
 const MAX_DELAY_MS = 2_147_483_647
@@ -77,8 +77,8 @@ export function createOpenStreams({
   let aheadMs = 0
 
   /**
-   * The clock of all periods: it goes on where it was, and not before `dueMs`, if the clock was set back. Each
-   * check would wait for the old time otherwise.
+   * The clock of all periods. If the clock of the machine was set back, it continues at its last time, or at
+   * `dueMs`. Otherwise each check would wait until the old time is reached again.
    */
   function now(dueMs = 0): number {
     const nowMs = wallClock()

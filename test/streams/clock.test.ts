@@ -1,4 +1,4 @@
-/** Open streams of which the clock is set back while they are open. */
+/** The clock is set back while streams are open. */
 import { expect, onTestFinished, test } from 'vitest'
 import type { Principal } from '../../src/access/principal.ts'
 import { createOpenStreams } from '../../src/streams/open-streams.ts'
