@@ -214,4 +214,10 @@ export const laterCases: readonly FieldCase[] = [
       'test/features/authorization-server/grants.slow.test.ts > refuses an invalid subject token, for every cause',
     ],
   ),
+  later(
+    'an application behind the proxy gives a browser the session of another user by a cookie without a name',
+    'httpwg/http-extensions#2229, httpwg/http-extensions#2251',
+    'a cookie that a browser sends as one of the gateway does not reach it (RFC 6265bis section 5.7)',
+    ['test/features/sign-in/own-cookies.test.ts > an origin cannot set %j'],
+  ),
 ]

@@ -8,6 +8,9 @@ export interface OwnCookiesOptions {
   readonly names: readonly string[]
 }
 
+/** A browser sends a cookie without a name as its value alone, which servers read as name and value. */
+const NO_NAME = /^[\s=]+/
+
 /**
  * Removes `Set-Cookie` fields with these names from the response of an origin. Otherwise, an origin
  * could give a browser the session of another user. Comes directly before `proxy`.
@@ -18,7 +21,8 @@ export interface OwnCookiesOptions {
  * ```
  */
 export const ownCookies = ({ names }: OwnCookiesOptions): MiddlewareHandler => {
-  const isOwn = (cookie: string) => isListed(cookie.split('=', 1).join().trim(), names)
+  const nameOf = (cookie: string) => cookie.replace(NO_NAME, '').split('=', 1).join().trim()
+  const isOwn = (cookie: string) => isListed(nameOf(cookie), names)
   return async function ownCookies(c, next) {
     await next()
     const cookies = c.res.headers.getSetCookie()
