@@ -2,6 +2,7 @@
 import { Unavailable } from '../errors.ts'
 import type { Dependency, Fault } from '../problems/reasons.ts'
 import { secondsUntil } from '../problems/retry-after.ts'
+import { isUntil } from './period.ts'
 
 /** `half_open`: a probe is in progress, and all other requests are still refused. */
 export type BreakerState = 'closed' | 'open' | 'half_open'
@@ -112,8 +113,7 @@ export function createCircuitBreaker({
     enter() {
       if (state === 'closed') return round
       const nowMs = now()
-      // A clock that was set back must not make the period longer.
-      if (nowMs < probeAtMs && nowMs >= probeAtMs - periodMs) {
+      if (isUntil(probeAtMs, periodMs, nowMs)) {
         observer?.refused()
         const retryAfterSeconds = secondsUntil(probeAtMs, nowMs)
         throw new Unavailable(name, lastFault, { retryAfterSeconds, shortCircuited: true })

@@ -1,5 +1,6 @@
 /** Shares the reading of a value between the requests of an isolate, one call at a time. */
 import { Unavailable } from '../errors.ts'
+import { isWithin } from './period.ts'
 import { copyOfFailure, createSingleFlight, type Flight } from './single-flight.ts'
 
 interface SharedReadingOptions<Context, Value> {
@@ -36,12 +37,12 @@ export function createSharedReading<Context, Value>({
 }: SharedReadingOptions<Context, Value>): (context: Context) => Promise<Value> {
   const calls = createSingleFlight<Outcome<Value>>({ now, leaseMs })
   let last: Outcome<Value> | undefined
-  let lastUntilMs = Number.NEGATIVE_INFINITY
+  let lastMs = 0
 
   async function lead(context: Context, flight: Flight<Outcome<Value>>): Promise<Value> {
     function end(outcome: Outcome<Value>): void {
       last = outcome
-      lastUntilMs = now() + memoryMs
+      lastMs = now()
       flight.end(outcome)
     }
     try {
@@ -59,11 +60,10 @@ export function createSharedReading<Context, Value>({
     const nowMs = now()
     const running = calls.latest(KEY)
     const isBeingRead = running?.isInProgress() === true
-    // A clock that was set back must not keep it for longer.
-    if (last !== undefined && nowMs >= lastUntilMs - memoryMs) {
+    if (last !== undefined) {
       if ('failure' in last) {
-        if (nowMs < lastUntilMs) throw copyOfFailure(last.failure)
-      } else if (nowMs < (isBeingRead ? lastUntilMs + leaseMs : lastUntilMs)) {
+        if (isWithin(lastMs, memoryMs, nowMs)) throw copyOfFailure(last.failure)
+      } else if (isWithin(lastMs, isBeingRead ? memoryMs + leaseMs : memoryMs, nowMs)) {
         return last.value
       }
     }

@@ -5,6 +5,7 @@
 
 import type { Principal } from '../access/principal.ts'
 import { Denied, logKind, type ProblemError, Unavailable } from '../errors.ts'
+import { STEP_MS } from '../isolate/period.ts'
 import type { Denial } from '../problems/reasons.ts'
 import {
   findEnd,
@@ -52,8 +53,6 @@ const RETRY_MS = 500
 /** A download that may finish ends if no byte passes for this time. */
 const PROGRESS_MS = 5_000
 const FORGOTTEN_AFTER_INTERVALS = 3 / 2
-/** Smaller steps are ignored: requests of one Worker may read times in another order. Sums of them would end streams early. */
-const STEP_MS = 5_000
 /** Longest delay that `setTimeout` accepts, in milliseconds. */
 const MAX_DELAY_MS = 2_147_483_647
 
@@ -83,6 +82,7 @@ export function createOpenStreams({
   function now(dueMs = 0): number {
     const nowMs = wallClock()
     const lostMs = Math.max(dueMs, lastMs) - nowMs - aheadMs
+    // Sums of smaller steps would end streams early.
     if (lostMs > STEP_MS) aheadMs += lostMs
     lastMs = nowMs + aheadMs
     return lastMs

@@ -1,4 +1,5 @@
 /** The account of one window in an isolate: units to spend and to give back. See decision 0037. */
+import { isWithin } from '../../isolate/period.ts'
 import type { LeaseGrant, LeaseRequest, LeaseTerms } from './lease.ts'
 import type { LimitRule } from './limit.ts'
 
@@ -153,7 +154,7 @@ export class LeaseAccount {
   #expire(nowMs: number): void {
     const { ttlMs } = this.#rule.lease
     for (let first = this.#leases[0]; first !== undefined; first = this.#leases[0]) {
-      if (first.units > 0 && isWithin(first.sentMs, ttlMs, nowMs)) return
+      if (first.units > 0 && isWithin(first.sentMs, ttlMs, nowMs, 0)) return
       this.#giveBack(first)
       this.#leases.shift()
     }
@@ -169,7 +170,7 @@ export class LeaseAccount {
 
   #requestOf(units: number, nowMs: number, unspent: Lease | undefined): LeaseRequest {
     this.#requestedMs = nowMs
-    const isBack = unspent !== undefined && isWithin(unspent.sentMs, this.#windowMs, nowMs)
+    const isBack = unspent !== undefined && isWithin(unspent.sentMs, this.#windowMs, nowMs, 0)
     return {
       units,
       step: this.#cost,
@@ -216,6 +217,3 @@ export class LeaseAccount {
     return this.#sum() < Math.min(HEADROOM * this.#expected(nowMs), max) * RENEW_AT
   }
 }
-
-const isWithin = (thenMs: number, ms: number, nowMs: number): boolean =>
-  nowMs >= thenMs && nowMs - thenMs < ms

@@ -1,6 +1,7 @@
 /** Turns the store's answer into a decision, and caches refusals in the isolate. */
 import { Unavailable } from '../../errors.ts'
 import { createLruMap } from '../../isolate/lru-map.ts'
+import { isUntil } from '../../isolate/period.ts'
 import { newTally, type Tally } from '../../isolate/tally.ts'
 import type { RevokedBy } from '../../problems/checks.ts'
 import type { Denial } from '../../problems/reasons.ts'
@@ -75,10 +76,6 @@ export function createRefusals(
   }
 }
 
-/** Reports whether a memory of `memoryMs` holds. More is left only if the clock was set back. */
-const holds = ({ untilMs }: { readonly untilMs: number }, memoryMs: number, nowMs: number) =>
-  nowMs < untilMs && untilMs <= nowMs + memoryMs
-
 /** Returns the cached refusal of a revoked token or of a used proof. */
 export function recallCredential(
   cacheKey: string | undefined,
@@ -87,7 +84,7 @@ export function recallCredential(
   nowMs: number,
 ): AdmissionVerdict | undefined {
   const known = cacheKey === undefined ? undefined : revoked.get(cacheKey)
-  if (known !== undefined && holds(known, REVOKED_TOKEN_MEMORY_MS, nowMs)) {
+  if (known !== undefined && isUntil(known.untilMs, REVOKED_TOKEN_MEMORY_MS, nowMs)) {
     tallies.revoked.hits += 1
     return refused({ code: 'token_revoked', by: known.reason })
   }
@@ -105,7 +102,7 @@ export function recallLimits(
   let latest: RateLimit | undefined
   for (const { key } of limits) {
     const known = exhausted.get(key)
-    if (known === undefined || !holds(known, EXHAUSTED_LIMIT_MEMORY_MS, nowMs)) {
+    if (known === undefined || !isUntil(known.untilMs, EXHAUSTED_LIMIT_MEMORY_MS, nowMs)) {
       tallies.exhausted.misses += 1
       continue
     }

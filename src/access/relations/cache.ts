@@ -1,4 +1,5 @@
 import { createLruMap } from '../../isolate/lru-map.ts'
+import { isWithin } from '../../isolate/period.ts'
 import { newTally, type Tally } from '../../isolate/tally.ts'
 import type { RelationAnswer, RelationDecision, RelationQuery } from './decision-point.ts'
 import { queryKey } from './rule.ts'
@@ -55,9 +56,11 @@ export function createRelationCache({
   return {
     get(query, nowMs) {
       const entry = entries.get(queryKey(query))
-      const ageMs = entry === undefined ? Number.NaN : nowMs - entry.startMs
-      const isGood = ageMs >= 0 && ageMs < maxStalenessMs
-      if (entry === undefined || !isGood || entry.version < (query.atLeast ?? 0)) {
+      if (
+        entry === undefined ||
+        !isWithin(entry.startMs, maxStalenessMs, nowMs, 0) ||
+        entry.version < (query.atLeast ?? 0)
+      ) {
         tally.misses += 1
         return undefined
       }

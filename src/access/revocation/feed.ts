@@ -3,6 +3,7 @@
  * was found clean is then not checked in Redis for every request. Pure: no I/O, no clock. See
  * docs/decisions/0038.
  */
+import { isWithin } from '../../isolate/period.ts'
 
 /** Entries that the store keeps: about 1.4 MB. An isolate further behind discards its state. */
 export const MAX_FEED_ENTRIES = 10_000
@@ -108,8 +109,7 @@ export function createRevocationFeed({
      * this is not certain: the caller must then query the store.
      */
     holds(mark: FeedMark | undefined, keys: readonly string[], nowMs: number): boolean {
-      const ageMs = nowMs - knownSinceMs
-      if (mark === undefined || mark < floor || !(ageMs >= 0 && ageMs < maxStalenessMs))
+      if (mark === undefined || mark < floor || !isWithin(knownSinceMs, maxStalenessMs, nowMs, 0))
         return false
       return mark === now || keys.every((key) => (changed.get(key) ?? mark) <= mark)
     },
@@ -141,10 +141,8 @@ export function createRevocationFeed({
      * return false for an eighth of the bound; after that, a failed read is tried again.
      */
     needsRefresh(nowMs: number): boolean {
-      const isDue = (thenMs: number, part: number) => {
-        const elapsedMs = nowMs - thenMs
-        return elapsedMs < 0 || elapsedMs >= maxStalenessMs * part
-      }
+      const isDue = (thenMs: number, part: number) =>
+        !isWithin(thenMs, maxStalenessMs * part, nowMs, 0)
       if (!isDue(knownSinceMs, REFRESH_AT) || !isDue(triedMs, RETRY_AFTER)) return false
       triedMs = nowMs
       return true

@@ -1,0 +1,22 @@
+/** Periods by a clock that may be set back: how long something is cached, refused or left to another request. */
+
+/** Requests of one Worker may read times in another order, so smaller steps are not noticed. */
+export const STEP_MS = 5_000
+
+/**
+ * Reports whether a period that began at `startMs` continues. A reading from before its start, by more than
+ * `stepMs`, means that the clock was set back. Then the period is over, because it would otherwise last longer by
+ * the whole step.
+ *
+ * A step to a time within the period is NOT noticed. The period then lasts at most twice as long.
+ */
+export const isWithin = (
+  startMs: number,
+  periodMs: number,
+  nowMs: number,
+  stepMs: number = STEP_MS,
+): boolean => nowMs < startMs + periodMs && nowMs >= startMs - stepMs
+
+/** As {@link isWithin}, for a period of at most `periodMs` of which only the end is known. */
+export const isUntil = (endMs: number, periodMs: number, nowMs: number): boolean =>
+  isWithin(endMs - periodMs, periodMs, nowMs)
