@@ -7,6 +7,7 @@
  * of it runs any more. Its lease then expires, and a waiting request makes the call instead.
  */
 import { Unavailable } from '../errors.ts'
+import { isWithin } from './period.ts'
 import { sleep } from './timers.ts'
 
 export interface Flight<Outcome> {
@@ -57,7 +58,7 @@ export function createSingleFlight<Outcome>({
 
   /** Removes the calls of requests that the platform has ended. */
   function sweep(nowMs: number): void {
-    if (nowMs - sweptAtMs <= leaseMs) return
+    if (isWithin(sweptAtMs, leaseMs, nowMs)) return
     sweptAtMs = nowMs
     for (const [key, flight] of calls) if (!flight.isInProgress()) calls.delete(key)
   }
@@ -66,14 +67,14 @@ export function createSingleFlight<Outcome>({
   function begin(key: string, predecessor?: Flight<Outcome>): Flight<Outcome> {
     const startMs = now()
     sweep(startMs)
-    let untilMs = startMs + leaseMs
+    let aliveMs = startMs
     let isEnded = false
     let outcome: Outcome | undefined
     const heartbeat =
       heartbeatMs === undefined
         ? undefined
         : setInterval(() => {
-            untilMs = now() + leaseMs
+            aliveMs = now()
           }, heartbeatMs)
     const flight: Flight<Outcome> = {
       get outcome() {
@@ -81,7 +82,7 @@ export function createSingleFlight<Outcome>({
       },
       isFollowed: predecessor?.outcome === undefined && predecessor?.isFollowed === true,
       successor: undefined,
-      isInProgress: () => !isEnded && now() < untilMs,
+      isInProgress: () => !isEnded && isWithin(aliveMs, leaseMs, now()),
       end(result, keep = false) {
         if (isEnded) return
         isEnded = true

@@ -1,6 +1,7 @@
 /** Finds the key set and the endpoints of an issuer in the metadata that the issuer publishes. */
 import { Unavailable } from '../../errors.ts'
 import { parseStrictJson } from '../../http/strict-json.ts'
+import { isWithin } from '../../isolate/period.ts'
 import { httpUrl, isPrivateLine } from '../../validators/variables.ts'
 import { download } from './document.ts'
 
@@ -102,13 +103,13 @@ export function createDiscovery(
         found = { uri: await discover(issuer, member, urls, timeoutMs), atMs: nowMs }
         return found.uri
       }
-      if (nowMs - last.atMs < FRESH_MS) return last.uri
+      if (isWithin(last.atMs, FRESH_MS, nowMs)) return last.uri
       try {
         // The rest of the time is for the download of the key set from the last location.
         found = { uri: await discover(issuer, member, urls, timeoutMs / 2), atMs: nowMs }
         return found.uri
       } catch (error) {
-        if (nowMs - last.atMs >= MAX_STALE_MS) throw error
+        if (Math.abs(nowMs - last.atMs) >= MAX_STALE_MS) throw error
         return last.uri
       }
     },

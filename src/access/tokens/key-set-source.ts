@@ -1,6 +1,7 @@
 /** Reads the key set of an issuer: from its URL, and from a cache that isolates share. */
 import { Unavailable } from '../../errors.ts'
 import { parseStrictJson } from '../../http/strict-json.ts'
+import { isWithin } from '../../isolate/period.ts'
 import { withDeadline } from '../../isolate/timers.ts'
 import type { Algorithm } from '../../validators/jwk.ts'
 import type { Locator } from './discovery.ts'
@@ -40,7 +41,7 @@ export interface KeySetSourceOptions {
 }
 
 /** How long the last good set is used while the provider fails. */
-export const MAX_STALE_SECONDS = 86_400
+export const MAX_STALE_MS = 86_400_000
 /** A longer refresh counts as dead: its request was cancelled, or its isolate was frozen. */
 export const LEASE_MS = 3_000
 export const DEFAULT_KEY_SET_TIMEOUT_MS = 2_000
@@ -53,8 +54,6 @@ const MAX_JSON_DEPTH = 8
 const READ_TIMEOUT_MS = 250
 /** The write happens behind the response. */
 const WRITE_TIMEOUT_MS = 2_000
-/** The clocks of one data centre differ by less than this. */
-const MAX_SKEW_MS = 5_000
 
 export function createKeySetSource({
   uri,
@@ -98,8 +97,8 @@ export function createKeySetSource({
       try {
         const stored = await withDeadline(cache.read(cacheKey), READ_TIMEOUT_MS)
         if (stored === undefined || stored.text.length > MAX_KEY_SET_BYTES) return undefined
-        const ageMs = nowMs - stored.fetchedAtMs
-        if (!(ageMs >= -MAX_SKEW_MS && ageMs < MAX_STALE_SECONDS * 1000)) return undefined
+        // The clocks of one data centre differ by less than the steps that are noticed.
+        if (!isWithin(stored.fetchedAtMs, MAX_STALE_MS, nowMs)) return undefined
         const { text } = stored
         // Of a writer with a fast clock. A set of the future would count as newer than the next one.
         const fetchedAtMs = Math.min(stored.fetchedAtMs, nowMs)
@@ -113,7 +112,7 @@ export function createKeySetSource({
     /** Writes a set to the shared cache. Never throws. */
     async writeCache({ text, fetchedAtMs }: Snapshot): Promise<void> {
       try {
-        const kept = cache?.write(cacheKey, { text, fetchedAtMs }, MAX_STALE_SECONDS)
+        const kept = cache?.write(cacheKey, { text, fetchedAtMs }, MAX_STALE_MS / 1000)
         if (kept !== undefined) await withDeadline(kept, WRITE_TIMEOUT_MS)
       } catch {
         // The shared cache is optional: the next isolate downloads the set itself.

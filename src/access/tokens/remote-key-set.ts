@@ -2,6 +2,7 @@
 import { Unavailable } from '../../errors.ts'
 import type { WaitUntil } from '../../isolate/after-response.ts'
 import type { Breakers } from '../../isolate/breakers.ts'
+import { isUntil, isWithin } from '../../isolate/period.ts'
 import { createSingleFlight, type Flight } from '../../isolate/single-flight.ts'
 import type { Fault } from '../../problems/reasons.ts'
 import { secondsUntil } from '../../problems/retry-after.ts'
@@ -12,7 +13,7 @@ import {
   createKeySetSource,
   type KeySetSourceOptions,
   LEASE_MS,
-  MAX_STALE_SECONDS,
+  MAX_STALE_MS,
   type Snapshot,
 } from './key-set-source.ts'
 
@@ -81,11 +82,15 @@ export function createRemoteKeySet(options: RemoteKeySetOptions): KeySet {
     maxPollMs: POLL_MS,
   })
 
-  const age = ({ fetchedAtMs }: Snapshot) => now() - fetchedAtMs
-  const usable = () => (snapshot && age(snapshot) < MAX_STALE_SECONDS * 1000 ? snapshot : undefined)
-  const isFresh = (set: Snapshot) => age(set) < set.lifetime.freshMs
+  const isYounger = ({ fetchedAtMs }: Snapshot, ageMs: number) =>
+    isWithin(fetchedAtMs, ageMs, now())
+  // One from before the clock was set back is usable, too: while the provider fails, there may be no other.
+  const usable = () =>
+    snapshot && Math.abs(now() - snapshot.fetchedAtMs) < MAX_STALE_MS ? snapshot : undefined
+  const isFresh = (set: Snapshot) => isYounger(set, set.lifetime.freshMs)
   const isRefreshing = () => refreshes.latest(uri)?.isInProgress() === true
-  const isBackingOff = () => failure !== undefined && now() < failure.retryAtMs
+  const isBackingOff = () =>
+    failure !== undefined && isUntil(failure.retryAtMs, MAX_RETRY_MS, now())
 
   const observer = options.watch?.({
     name: 'key_set',
@@ -103,7 +108,9 @@ export function createRemoteKeySet(options: RemoteKeySetOptions): KeySet {
   }
 
   function adopt(next: Snapshot): void {
-    if (snapshot !== undefined && next.fetchedAtMs < snapshot.fetchedAtMs) return
+    // A later download may end first. One from before the clock was set back only seems to be later.
+    if (snapshot && next.fetchedAtMs < snapshot.fetchedAtMs && isYounger(snapshot, MAX_STALE_MS))
+      return
     const isNew = next.text !== snapshot?.text
     snapshot = next
     if (isNew && next.ignored.length > 0) {
@@ -190,7 +197,7 @@ export function createRemoteKeySet(options: RemoteKeySetOptions): KeySet {
     } else if (!isFresh(cached) && !isRefreshing() && !isBackingOff()) {
       // While the provider fails, no request waits for it, except the first, which discovers the
       // failure.
-      const mustWait = age(cached) >= cached.lifetime.maxMs && failure === undefined
+      const mustWait = !isYounger(cached, cached.lifetime.maxMs) && failure === undefined
       const refreshing = refresh(waitUntil)
       if (mustWait) await refreshing
     }
@@ -200,7 +207,7 @@ export function createRemoteKeySet(options: RemoteKeySetOptions): KeySet {
   }
 
   async function findUnknown(hint: KeyHint, waitUntil: WaitUntil | undefined) {
-    if (isRefreshing() || now() - attemptAtMs >= COOL_DOWN_MS) await refreshed(waitUntil)
+    if (isRefreshing() || !isWithin(attemptAtMs, COOL_DOWN_MS, now())) await refreshed(waitUntil)
     const error = lastError()
     const { ring, ignored } = await current(waitUntil)
     const key = keyFor(ring, hint, ignored)
