@@ -3,11 +3,21 @@
  * must not be used until the old time is reached again. The clocks are mocked.
  */
 import { afterEach, describe, expect, it } from 'vitest'
+import type { Principal } from '../../src/access/principal.ts'
 import { createDiscovery } from '../../src/access/tokens/discovery.ts'
 import type { StoredKeySet } from '../../src/access/tokens/key-set-source.ts'
+import { createReferences } from '../../src/access/tokens/references.ts'
+import { rejected } from '../../src/access/tokens/rejection.ts'
 import { createTokenVerifier } from '../../src/access/tokens/verifier.ts'
 import { keySetOn, publishing, refusing, startProvider } from '../access/tokens/provider.ts'
-import { createSigner, ISSUER, issuerOf, NOW_MS, outcome } from '../access/tokens/signer.ts'
+import {
+  AUDIENCE,
+  createSigner,
+  ISSUER,
+  issuerOf,
+  NOW_MS,
+  outcome,
+} from '../access/tokens/signer.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 
 const STEPS = [
@@ -43,6 +53,9 @@ async function providerOf(behavior: typeof both) {
   ends.push(provider.close)
   return provider
 }
+
+/** It expires later than the clock is set back. */
+const PRINCIPAL = { expiresAtSeconds: NOW_MS / 1000 + 86_400 } as Principal
 
 const CACHES: readonly (readonly [string, Start])[] = [
   [
@@ -104,6 +117,53 @@ const CACHES: readonly (readonly [string, Start])[] = [
       }
     },
   ],
+  [
+    'a token that its issuer no longer confirms',
+    (clock) => {
+      let isActive = true
+      const now = () => clock.nowMs
+      const verifier = createTokenVerifier({
+        issuers: [issuerOf([kept.publicJwk])],
+        now,
+        calls: {
+          opaqueIssuerOf: () => ISSUER,
+          callTo: () => async () => {
+            if (!isActive) throw rejected('inactive')
+            return { principal: PRINCIPAL, expiresAtMs: clock.nowMs + 60_000 }
+          },
+        },
+      })
+      return {
+        request: () => outcome(() => verifier.verify('opaque')),
+        withdraw() {
+          isActive = false
+        },
+      }
+    },
+  ],
+  [
+    'a reference without a record',
+    (clock) => {
+      let isStored = true
+      const references = createReferences({ audience: AUDIENCE, now: () => clock.nowMs })
+      return {
+        async request() {
+          if (references.recall('reference') !== undefined) return 'ok'
+          if (isStored) references.remember('reference', PRINCIPAL)
+          return isStored ? 'ok' : 'refused'
+        },
+        withdraw() {
+          isStored = false
+        },
+      }
+    },
+  ],
+]
+
+/** Caches that also notice a step to a time after their entry was made. */
+const IN_USE: readonly string[] = [
+  'a token that its issuer no longer confirms',
+  'a reference without a record',
 ]
 
 describe.each(STEPS)('after the clock was set back by %s', (_, stepMs) => {
@@ -117,6 +177,20 @@ describe.each(STEPS)('after the clock was set back by %s', (_, stepMs) => {
     clock.nowMs -= stepMs
     expect(await request()).not.toEqual(accepted)
   })
+
+  it.each(CACHES.filter(([name]) => IN_USE.includes(name)))(
+    'no cache accepts %s that was used all the time',
+    async (_name, start) => {
+      const clock = { nowMs: NOW_MS }
+      const { request, withdraw } = await start(clock)
+      const accepted = await request()
+      clock.nowMs += 50_000
+      expect(await request()).toEqual(accepted)
+      withdraw()
+      clock.nowMs -= stepMs - 20_000
+      expect(await request()).not.toEqual(accepted)
+    },
+  )
 
   it('a refresh that its request did not end is made again', async () => {
     const clock = { nowMs: NOW_MS }

@@ -3,7 +3,7 @@ import { createLruMap } from '../../isolate/lru-map.ts'
 import { countEviction, newTally, type Tally } from '../../isolate/tally.ts'
 import type { Principal } from '../principal.ts'
 import { toleranceSeconds } from './reference.ts'
-import { type CachedUntil, cachedBytes, dropEnded, MAX_CACHED_SECONDS } from './verifier.ts'
+import { type CachedUntil, cachedBytes, dropEnded, MAX_CACHED_SECONDS, tryUse } from './verifier.ts'
 
 /** Half of the size for JWTs, for some 6,000 references. A miss costs no extra call. */
 const DEFAULT_CACHED_REFERENCE_BYTES = 20 * 1024 * 1024
@@ -49,9 +49,7 @@ export function createReferences({
     audience,
     recall(text) {
       const entry = entries.get(text)
-      const nowMs = now()
-      if (entry !== undefined && nowMs < entry.untilMs) {
-        entry.usedMs = nowMs
+      if (entry !== undefined && tryUse(entry, now())) {
         tally.hits += 1
         return entry.principal
       }

@@ -1,6 +1,7 @@
 import { Denied, Misconfigured } from '../../errors.ts'
 import type { WaitUntil } from '../../isolate/after-response.ts'
 import { createLruMap } from '../../isolate/lru-map.ts'
+import { isWithin } from '../../isolate/period.ts'
 import { countEviction, newTally, type Tally } from '../../isolate/tally.ts'
 import { callOf } from '../../validators/introspection.ts'
 import type { IssuerConfig } from '../../validators/issuer.ts'
@@ -199,10 +200,17 @@ export const MAX_CACHED_SECONDS = 300
 /** A token that is not used for this long leaves the cache, so that single calls need little memory. */
 const MAX_IDLE_MS = 60_000
 
-/** What {@link dropEnded} reads. In milliseconds since the epoch. */
+/** The times of an entry of a cache. In milliseconds since the epoch. */
 export interface CachedUntil {
   readonly untilMs: number
   usedMs: number
+}
+
+/** Marks an entry as used. Returns false if it has ended, or the clock was set back since its last use. */
+export function tryUse(entry: CachedUntil, nowMs: number): boolean {
+  const { untilMs, usedMs } = entry
+  entry.usedMs = nowMs
+  return isWithin(usedMs, untilMs - usedMs, nowMs)
 }
 
 /**
@@ -230,7 +238,8 @@ export function dropEnded(entries: EntriesByUse<CachedUntil>, nowMs: number): vo
     const { value: oldest, done } = entries.rkeys().next()
     if (done) return
     const entry = entries.peek(oldest)
-    if (entry === undefined || nowMs < Math.min(entry.untilMs, entry.usedMs + MAX_IDLE_MS)) return
+    if (entry === undefined) return
+    if (nowMs < entry.untilMs && isWithin(entry.usedMs, MAX_IDLE_MS, nowMs)) return
     entries.delete(oldest)
   }
 }
@@ -274,10 +283,7 @@ export function createTokenCache(
       const entry = entries.get(name)
       // Another token can have the same end.
       if (entry === undefined || entry.token !== token) return undefined
-      if (nowMs < entry.untilMs && hasCurrentKey(entry)) {
-        entry.usedMs = nowMs
-        return entry.principal
-      }
+      if (tryUse(entry, nowMs) && hasCurrentKey(entry)) return entry.principal
       entries.delete(name)
       return undefined
     },

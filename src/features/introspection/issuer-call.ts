@@ -15,6 +15,7 @@ import type { Breakers } from '../../isolate/breakers.ts'
 import { createCircuitBreaker } from '../../isolate/circuit-breaker.ts'
 import { createInFlightCount, FULL } from '../../isolate/in-flight.ts'
 import { createLruMap } from '../../isolate/lru-map.ts'
+import { isUntil } from '../../isolate/period.ts'
 import { createSharedReading } from '../../isolate/shared-reading.ts'
 import { copyOfFailure, createSingleFlight, type Flight } from '../../isolate/single-flight.ts'
 import type { Denial } from '../../problems/reasons.ts'
@@ -197,7 +198,7 @@ export function createIssuerCall({
 
   return async function callIssuer(token, waitUntil) {
     const refusal = refused.get(token)
-    if (refusal !== undefined && now() < refusal.untilMs) {
+    if (refusal !== undefined && isUntil(refusal.untilMs, REFUSED_MS, now())) {
       if (refusal.denial === undefined) throw new Unavailable('introspection', 'refused')
       throw new Denied(refusal.denial)
     }
