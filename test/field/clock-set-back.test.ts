@@ -4,11 +4,23 @@
  */
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Principal } from '../../src/access/principal.ts'
+import { createRelationCache } from '../../src/access/relations/cache.ts'
+import type { RelationQuery } from '../../src/access/relations/decision-point.ts'
+import type { Revocations } from '../../src/access/revocation/revocation.ts'
 import { createDiscovery } from '../../src/access/tokens/discovery.ts'
 import type { StoredKeySet } from '../../src/access/tokens/key-set-source.ts'
 import { createReferences } from '../../src/access/tokens/references.ts'
 import { rejected } from '../../src/access/tokens/rejection.ts'
 import { createTokenVerifier } from '../../src/access/tokens/verifier.ts'
+import { createClientDocuments } from '../../src/features/authorization-code/registration/client-documents.ts'
+import { createMcpTools } from '../../src/features/console/mcp-tools.ts'
+import { createTokenSource } from '../../src/features/credentials/token-source.ts'
+import type { Provider } from '../../src/features/sign-in/provider.ts'
+import { createProviderSessions } from '../../src/features/sign-in/provider-sessions.ts'
+import type { SessionStore } from '../../src/features/sign-in/session-store.ts'
+import { createAccessToken } from '../../src/features/signals/access-token.ts'
+import type { RedisCommand } from '../../src/redis/connection.ts'
+import { createKeys } from '../../src/redis/keys.ts'
 import { keySetOn, publishing, refusing, startProvider } from '../access/tokens/provider.ts'
 import {
   AUDIENCE,
@@ -56,6 +68,14 @@ async function providerOf(behavior: typeof both) {
 
 /** It expires later than the clock is set back. */
 const PRINCIPAL = { expiresAtSeconds: NOW_MS / 1000 + 86_400 } as Principal
+
+const RELATION: RelationQuery = {
+  tenant: 'acme',
+  object: 'order:1',
+  relation: 'viewer',
+  subject: 'user:anne',
+  contextualTuples: [],
+}
 
 const CACHES: readonly (readonly [string, Start])[] = [
   [
@@ -158,6 +178,144 @@ const CACHES: readonly (readonly [string, Start])[] = [
       }
     },
   ],
+  [
+    'an MCP tool whose approval was withdrawn',
+    (clock) => {
+      const approval = { hash: 'h', atSeconds: 0, createdBy: 'an operator' }
+      let stored: string | null = JSON.stringify(approval)
+      const send = async (commands: readonly RedisCommand[]) =>
+        commands.map(([name]) => ({ result: name === 'HGET' ? stored : 1 }))
+      const tools = createMcpTools({ keys: createKeys(''), send }, () => clock.nowMs)
+      const tool = { server: 'server', name: 'tool', hash: 'h', definition: {} }
+      return {
+        request: () => tools.isApproved(tool),
+        withdraw() {
+          stored = null
+        },
+      }
+    },
+  ],
+  [
+    'a redirect URI that the document of a client no longer has',
+    (clock) => {
+      const id = 'https://client.example.com/client.json'
+      let path = 'old'
+      const documents = createClientDocuments({
+        hosts: {},
+        schemes: [],
+        publicUrl: AUDIENCE,
+        now: () => clock.nowMs,
+        fetch: async () =>
+          Response.json({ client_id: id, redirect_uris: [`https://client.example.com/${path}`] }),
+      })
+      return {
+        async request() {
+          const described = await documents.read(id)
+          return 'client' in described ? described.client.redirectUris : described
+        },
+        withdraw() {
+          path = 'new'
+        },
+      }
+    },
+  ],
+  [
+    'a relation that was deleted',
+    (clock) => {
+      const cache = createRelationCache({ maxStalenessMs: 5_000, maxEntries: 10 })
+      let outcome: 'allowed' | 'denied' = 'allowed'
+      return {
+        async request() {
+          const known = cache.get(RELATION, clock.nowMs)?.outcome
+          if (known !== undefined) return known
+          cache.set(RELATION, { decision: { outcome }, version: 1 }, clock.nowMs)
+          return outcome
+        },
+        withdraw() {
+          outcome = 'denied'
+        },
+      }
+    },
+  ],
+  [
+    'an access token for an origin that its issuer has replaced',
+    (clock) => {
+      let token = 'old'
+      const source = createTokenSource({
+        fetchToken: async () => ({ token, lifeMs: 60_000 }),
+        target: 'https://idp.test/token',
+        watch: () => ({ changed() {}, refused() {} }),
+        now: () => clock.nowMs,
+      })
+      return {
+        request: () => source.current(1_000),
+        withdraw() {
+          token = 'new'
+        },
+      }
+    },
+  ],
+  [
+    'an access token for a transmitter that its issuer has replaced',
+    async (clock) => {
+      let token = 'old'
+      const server = await startHttpServer((_, response) =>
+        response.end(JSON.stringify({ access_token: token, expires_in: 300 })),
+      )
+      ends.push(server.close)
+      const client = { id: 'id', secret: 'secret', tokenEndpoint: server.url }
+      const accessToken = createAccessToken({ client }, () => clock.nowMs)
+      return {
+        request: () => accessToken(),
+        withdraw() {
+          token = 'new'
+        },
+      }
+    },
+  ],
+  [
+    'a session that the provider has ended',
+    (clock) => {
+      let isEnded = false
+      const ended: string[] = []
+      const sessions = createProviderSessions({
+        store: {
+          reserveRefresh: async () => 'sealed',
+          keepTokens: async () => {},
+        } as Partial<SessionStore> as SessionStore,
+        sessions: { end: async (id) => void ended.push(id) },
+        revocations: {} as Revocations,
+        terms: { absoluteSeconds: 86_400, roles: [] },
+        now: () => clock.nowMs,
+      })
+      const tokens = { refreshToken: 'refresh', idToken: '' }
+      const provider = {
+        seal: { open: async () => JSON.stringify(tokens), close: async () => 'sealed' },
+        refresh: async () =>
+          isEnded
+            ? undefined
+            : {
+                tokens,
+                refreshAtSeconds: clock.nowMs / 1_000 + 300,
+                principal: async () => undefined,
+              },
+      } as unknown as Provider
+      const principal = {
+        tokenId: 'session',
+        tokenIssuer: ISSUER,
+        signIn: { providerSubject: 'alice' },
+      } as Principal
+      return {
+        async request() {
+          await sessions.refresh(principal, provider)
+          return ended.length
+        },
+        withdraw() {
+          isEnded = true
+        },
+      }
+    },
+  ],
 ]
 
 /** Caches that also notice a step to a time after their entry was made. */
@@ -191,6 +349,29 @@ describe.each(STEPS)('after the clock was set back by %s', (_, stepMs) => {
       expect(await request()).not.toEqual(accepted)
     },
   )
+
+  it('decisions about relations are cached again', () => {
+    const cache = createRelationCache({ maxStalenessMs: 5_000, maxEntries: 10 })
+    cache.set(RELATION, { decision: { outcome: 'allowed' }, version: 1 }, NOW_MS)
+    cache.set(RELATION, { decision: { outcome: 'denied' }, version: 1 }, NOW_MS - stepMs)
+    expect(cache.get(RELATION, NOW_MS - stepMs)).toEqual({ outcome: 'denied' })
+  })
+
+  it('an access token that an origin refuses is fetched again', async () => {
+    const clock = { nowMs: NOW_MS }
+    let fetches = 0
+    const source = createTokenSource({
+      fetchToken: async () => ({ token: `${++fetches}`, lifeMs: 10 * stepMs }),
+      target: 'https://idp.test/token',
+      watch: () => ({ changed() {}, refused() {} }),
+      now: () => clock.nowMs,
+    })
+    expect(await source.current(1_000)).toBe('1')
+    expect(source.drop('1')).toBe(false)
+    clock.nowMs -= stepMs
+    expect(source.drop('1')).toBe(true)
+    expect(await source.current(1_000)).toBe('2')
+  })
 
   it('a refresh that its request did not end is made again', async () => {
     const clock = { nowMs: NOW_MS }

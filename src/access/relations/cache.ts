@@ -73,7 +73,8 @@ export function createRelationCache({
       const key = queryKey(query)
       const before = entries.peek(key)
       // The answer to an earlier call can arrive after the answer to a later one.
-      if (before !== undefined && before.startMs > startMs) return
+      const isLater = before !== undefined && before.startMs > startMs
+      if (isLater && isWithin(before.startMs, maxStalenessMs, startMs)) return
       entries.set(key, { decision, version, startMs })
     },
   }

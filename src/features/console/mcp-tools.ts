@@ -1,5 +1,6 @@
 /** Definitions of tools in Redis: those that MCP servers have changed, and those that operators have approved. */
 import * as z from 'zod/mini'
+import { isWithin } from '../../isolate/period.ts'
 import type { RedisConnection } from '../../redis/connection.ts'
 import { keyPart } from '../../redis/key-part.ts'
 import { consoleKeys } from '../../redis/keys.ts'
@@ -60,7 +61,7 @@ function textOf(definition: object): string {
 export function createMcpTools(redis: RedisConnection, now: () => number): McpTools {
   const { mcpTools } = consoleKeys(redis.keys)
   const nowSeconds = () => Math.floor(now() / 1_000)
-  const known = new Map<string, { readonly isApproved: boolean; readonly untilMs: number }>()
+  const known = new Map<string, { readonly isApproved: boolean; readonly readMs: number }>()
 
   const keyOf = async (server: string) => mcpTools + (await keyPart(server))
 
@@ -77,7 +78,8 @@ export function createMcpTools(redis: RedisConnection, now: () => number): McpTo
     async isApproved({ server, name, hash, definition }) {
       const tool = `${server} ${name}`
       const remembered = known.get(tool + hash)
-      if (remembered !== undefined && now() < remembered.untilMs) return remembered.isApproved
+      if (remembered !== undefined && isWithin(remembered.readMs, MEMORY_MS, now()))
+        return remembered.isApproved
       try {
         const text = textOf(definition)
         const key = await keyOf(server)
@@ -91,7 +93,7 @@ export function createMcpTools(redis: RedisConnection, now: () => number): McpTo
         const isApproved = record !== null && recordIn(record, approvalSchema).hash === hash
         // A server that changes its definitions all the time fills no memory.
         if (known.size >= 1_000) known.clear()
-        known.set(tool + hash, { isApproved, untilMs: now() + MEMORY_MS })
+        known.set(tool + hash, { isApproved, readMs: now() })
         return isApproved
       } catch {
         return false

@@ -2,6 +2,7 @@
 import { Unavailable } from '../../errors.ts'
 import type { Breakers } from '../../isolate/breakers.ts'
 import { createCircuitBreaker } from '../../isolate/circuit-breaker.ts'
+import { isWithin } from '../../isolate/period.ts'
 import { copyOfFailure, createSingleFlight, type Flight } from '../../isolate/single-flight.ts'
 import { DeadlineExceeded, withDeadline } from '../../isolate/timers.ts'
 
@@ -39,8 +40,8 @@ const KEY = ''
 interface Cached {
   readonly token: string
   readonly fetchedAtMs: number
+  readonly usableMs: number
   readonly renewAtMs: number
-  readonly expiresAtMs: number
 }
 
 type Outcome = { readonly token: string } | { readonly failure: Unavailable }
@@ -54,7 +55,7 @@ export function createTokenSource({ fetchToken, target, watch, now }: TokenSourc
   const breaker = createCircuitBreaker({ name: 'identity_provider', target, watch, now })
   const flights = createSingleFlight<Outcome>({ now, leaseMs: LEASE_MS })
   let cached: Cached | undefined
-  let renewableAtMs = Number.NEGATIVE_INFINITY
+  let failedMs = Number.NEGATIVE_INFINITY
 
   async function fetched(): Promise<Outcome> {
     let entry: number
@@ -71,14 +72,14 @@ export function createTokenSource({ fetchToken, target, watch, now }: TokenSourc
       cached = {
         token,
         fetchedAtMs: startMs,
+        usableMs: lifeMs - margin,
         renewAtMs: startMs + lifeMs * RENEWED_AT,
-        expiresAtMs: startMs + lifeMs - margin,
       }
       return { token }
     } catch (error) {
       const failure = failureOf(error)
       breaker.failed(entry, failure.fault)
-      renewableAtMs = now() + RENEWAL_PAUSE_MS
+      failedMs = now()
       return { failure }
     }
   }
@@ -112,10 +113,10 @@ export function createTokenSource({ fetchToken, target, watch, now }: TokenSourc
     /** Returns a token that has not expired. Waits for `timeoutMs` at most. Throws `Unavailable`. */
     async current(timeoutMs: number): Promise<string> {
       const nowMs = now()
-      if (cached !== undefined && nowMs < cached.expiresAtMs) {
+      if (cached !== undefined && isWithin(cached.fetchedAtMs, cached.usableMs, nowMs)) {
         const isIdle = flights.latest(KEY)?.isInProgress() !== true
-        if (nowMs >= cached.renewAtMs && nowMs >= renewableAtMs && isIdle)
-          void lead(flights.begin(KEY))
+        const isPaused = isWithin(failedMs, RENEWAL_PAUSE_MS, nowMs)
+        if (nowMs >= cached.renewAtMs && !isPaused && isIdle) void lead(flights.begin(KEY))
         return cached.token
       }
       const outcome = await outcomeWithin(timeoutMs)
@@ -128,7 +129,7 @@ export function createTokenSource({ fetchToken, target, watch, now }: TokenSourc
      */
     drop(token: string): boolean {
       if (cached?.token !== token) return true
-      if (now() - cached.fetchedAtMs < FRESH_MS) return false
+      if (isWithin(cached.fetchedAtMs, FRESH_MS, now())) return false
       cached = undefined
       return true
     },

@@ -5,6 +5,7 @@ import { REVOCATION_MARGIN_SECONDS, type Revocations } from '../../access/revoca
 import { sha256 } from '../../crypto/sha256.ts'
 import { Denied } from '../../errors.ts'
 import { createLruMap } from '../../isolate/lru-map.ts'
+import { isWithin } from '../../isolate/period.ts'
 import type { LogoutToken } from './logout-token.ts'
 import type { Provider, ProviderTokens } from './provider.ts'
 import { signInRefused } from './refused.ts'
@@ -34,8 +35,10 @@ export function createProviderSessions({
   terms: { absoluteSeconds, roles },
   now,
 }: ProviderSessionsOptions) {
-  /** When this isolate next looks whether a session needs a refresh, in milliseconds. */
-  const nextLookMs = createLruMap<string, number>({ max: MAX_REFRESHES })
+  /** When this isolate last looked whether a session needs a refresh, and the pause until it looks again. */
+  const looks = createLruMap<string, { readonly atMs: number; readonly pauseMs: number }>({
+    max: MAX_REFRESHES,
+  })
   const nowSeconds = () => Math.floor(now() / 1000)
 
   /** Ends all sessions of a user, or those of one session at the provider. */
@@ -66,8 +69,10 @@ export function createProviderSessions({
     async refresh(principal: Principal, provider: Provider): Promise<void> {
       const { tokenId: id } = principal
       const owner = ownerOf(principal)
-      if (id === undefined || owner === undefined || now() < (nextLookMs.get(id) ?? 0)) return
-      nextLookMs.set(id, now() + RESERVED_SECONDS * 1000)
+      if (id === undefined || owner === undefined) return
+      const last = looks.get(id)
+      if (last !== undefined && isWithin(last.atMs, last.pauseMs, now())) return
+      looks.set(id, { atMs: now(), pauseMs: RESERVED_SECONDS * 1000 })
       const sealed = await store.reserveRefresh(id, RESERVED_SECONDS)
       const tokens = await tokensIn(sealed, id, provider)
       // Reserved by another request, or encrypted with a secret that the client no longer has.
@@ -77,7 +82,7 @@ export function createProviderSessions({
       const seconds = Math.max(1, refreshed.refreshAtSeconds - nowSeconds())
       const text = await provider.seal.close(JSON.stringify(refreshed.tokens), id)
       await store.keepTokens(id, text, seconds)
-      nextLookMs.set(id, now() + seconds * 1000)
+      looks.set(id, { atMs: now(), pauseMs: seconds * 1000 })
       let user: Principal | undefined
       try {
         user = await refreshed.principal()

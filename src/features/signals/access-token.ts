@@ -2,6 +2,7 @@
 import { call } from '../../access/tokens/document.ts'
 import { Unavailable } from '../../errors.ts'
 import { parseStrictJson } from '../../http/strict-json.ts'
+import { isWithin } from '../../isolate/period.ts'
 import type { TransmitterSecrets } from './schema.ts'
 
 const MAX_BYTES = 65_536
@@ -18,7 +19,9 @@ type Credentials = Pick<TransmitterSecrets, 'accessToken' | 'client'>
  * `Unavailable` if the token endpoint does not give a token.
  */
 export function createAccessToken({ accessToken, client }: Credentials, now: () => number) {
-  let cached: { readonly value: string; readonly untilMs: number } | undefined
+  let cached:
+    | { readonly value: string; readonly lifeMs: number; readonly readMs: number }
+    | undefined
 
   async function request({ id, secret, tokenEndpoint, scope }: NonNullable<typeof client>) {
     const { status, text } = await call(
@@ -41,9 +44,11 @@ export function createAccessToken({ accessToken, client }: Credentials, now: () 
   return async (signal?: 'renew'): Promise<string | undefined> => {
     if (accessToken !== undefined) return `Bearer ${accessToken}`
     if (client === undefined) return undefined
-    if (signal === undefined && cached !== undefined && now() < cached.untilMs) return cached.value
+    if (signal === undefined && cached && isWithin(cached.readMs, cached.lifeMs, now()))
+      return cached.value
     const { token, seconds } = await request(client)
-    cached = { value: `Bearer ${token}`, untilMs: now() + (seconds - RESERVE_SECONDS) * 1_000 }
+    const lifeMs = (seconds - RESERVE_SECONDS) * 1_000
+    cached = { value: `Bearer ${token}`, lifeMs, readMs: now() }
     return cached.value
   }
 }

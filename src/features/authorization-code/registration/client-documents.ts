@@ -6,6 +6,7 @@
 import { BodyRefused, boundedText } from '../../../http/bounded-text.ts'
 import { parseStrictJson } from '../../../http/strict-json.ts'
 import { createLruMap } from '../../../isolate/lru-map.ts'
+import { isWithin } from '../../../isolate/period.ts'
 import type { DocumentCheck } from '../../../problems/checks.ts'
 import type { Client } from '../../authorization-server/client.ts'
 import { readClientMetadata } from './client-metadata.ts'
@@ -44,25 +45,29 @@ const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json[ \t]*(?:;|$)/i
  */
 export function createClientDocuments(options: ClientDocumentsOptions) {
   const { hosts, publicUrl, now } = options
-  const documents = createLruMap<string, { described: Described; untilMs: number }>({
-    max: MAX_DOCUMENTS,
-  })
+  const documents = createLruMap<string, { described: Described; seconds: number; readMs: number }>(
+    {
+      max: MAX_DOCUMENTS,
+    },
+  )
 
   return {
     /** Returns a described client that is cached. Does not call its server. */
     recall(id: string): Described | undefined {
       if (parseDocumentUrl(id, hosts) === undefined) return { fault: 'url' }
       const known = documents.get(id)
-      return known !== undefined && now() < known.untilMs ? known.described : undefined
+      return known !== undefined && isWithin(known.readMs, known.seconds * 1000, now())
+        ? known.described
+        : undefined
     },
 
     /** Fetches a document, unless it is cached. Never throws. */
     async read(id: string): Promise<Described> {
       const known = this.recall(id)
       if (known !== undefined) return known
-      const { described, seconds } = await readDocument(id, options)
-      documents.set(id, { described, untilMs: now() + seconds * 1000 })
-      return described
+      const read = await readDocument(id, options)
+      documents.set(id, { ...read, readMs: now() })
+      return read.described
     },
 
     /**
