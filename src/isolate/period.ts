@@ -8,7 +8,8 @@ export const STEP_MS = 5_000
  * `stepMs`, means that the clock was set back. Then the period is over, because it would otherwise last longer by
  * the whole step.
  *
- * A step to a time within the period is NOT noticed. The period then lasts at most twice as long.
+ * A step is NOT noticed if the next reading is within the period again, because the step was short, or because
+ * nothing read the clock for as long as the step. From that reading on, the period lasts at most its own length.
  */
 export const isWithin = (
   startMs: number,

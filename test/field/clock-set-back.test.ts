@@ -3,9 +3,11 @@
  * must not be used until the old time is reached again. The clocks are mocked.
  */
 import { afterEach, describe, expect, it } from 'vitest'
+import { LeaseAccount } from '../../src/access/admission/lease-account.ts'
 import type { Principal } from '../../src/access/principal.ts'
 import { createRelationCache } from '../../src/access/relations/cache.ts'
 import type { RelationQuery } from '../../src/access/relations/decision-point.ts'
+import { createRevocationFeed, type FeedMark } from '../../src/access/revocation/feed.ts'
 import type { Revocations } from '../../src/access/revocation/revocation.ts'
 import { createDiscovery } from '../../src/access/tokens/discovery.ts'
 import type { StoredKeySet } from '../../src/access/tokens/key-set-source.ts'
@@ -316,12 +318,46 @@ const CACHES: readonly (readonly [string, Start])[] = [
       }
     },
   ],
+  [
+    'a caller whose revocation the view does not have',
+    (clock) => {
+      const feed = createRevocationFeed({ maxStalenessMs: 60_000 })
+      let isRevoked = false
+      let mark: FeedMark | undefined
+      return {
+        async request() {
+          if (feed.holds(mark, ['key'], clock.nowMs)) return 'admitted'
+          const [position, changed] = isRevoked ? ['2', ['key']] : ['1', []]
+          const found = feed.update({ since: feed.cursor, position, changed }, clock.nowMs)
+          if (isRevoked) return 'refused'
+          mark = found
+          return 'admitted'
+        },
+        withdraw() {
+          isRevoked = true
+        },
+      }
+    },
+  ],
+  [
+    'a request for units that the server no longer holds',
+    (clock) => {
+      const account = new LeaseAccount({ windowSeconds: 60, lease: { ttlMs: 5_000, max: 10 } })
+      const request = { units: 4, step: 1, holdMs: 5_100, returned: 0, returnedEndMicros: 0 }
+      account.settle(request, { units: 4, endMicros: 0 }, clock.nowMs)
+      return {
+        request: async () => account.held(clock.nowMs) > 0,
+        withdraw() {},
+      }
+    },
+  ],
 ]
 
 /** Caches that also notice a step to a time after their entry was made. */
 const IN_USE: readonly string[] = [
   'a token that its issuer no longer confirms',
   'a reference without a record',
+  'a caller whose revocation the view does not have',
 ]
 
 describe.each(STEPS)('after the clock was set back by %s', (_, stepMs) => {

@@ -3,7 +3,7 @@
  * was found clean is then not checked in Redis for every request. Pure: no I/O, no clock. See
  * docs/decisions/0038.
  */
-import { isWithin } from '../../isolate/period.ts'
+import { isWithin, STEP_MS } from '../../isolate/period.ts'
 
 /** Entries that the store keeps: about 1.4 MB. An isolate further behind discards its state. */
 export const MAX_FEED_ENTRIES = 10_000
@@ -45,14 +45,17 @@ const DEFAULT_MAX_ENTRIES = 4_096
 const REFRESH_AT = 1 / 2
 const RETRY_AFTER = 1 / 8
 
+const NEVER = Number.NEGATIVE_INFINITY
+
 export type RevocationFeed = ReturnType<typeof createRevocationFeed>
 
 /**
  * Creates a view, which is valid for `maxStalenessMs`. The age of its state starts when the last
  * call with a usable reply was SENT. The view includes every change made before that moment. A
  * request that is admitted by the view is therefore admitted at most `maxStalenessMs` after a
- * change, by this clock. If the clock is set back, that bound grows by the same time until the next
- * reply. Every `nowMs` and `sentMs` comes from the same clock, in milliseconds.
+ * change, by this clock. If the clock reads more than 5 s less than at the last request, it was set back, and
+ * the view is not valid until the next reply. A smaller step lengthens the bound by the step. Every
+ * `nowMs` and `sentMs` comes from the same clock, in milliseconds.
  *
  * Several calls may be in progress. Each reply reports the changes since its own cursor, and all of
  * them are applied, in any order. A mark is from the moment when its call was sent, never later. A
@@ -72,8 +75,10 @@ export function createRevocationFeed({
   /** Marks below this value are invalid: the changes since then are not complete. */
   let floor: FeedMark = 0
   let cursor: FeedCursor = { position: '', mark: now }
-  let knownSinceMs = Number.NEGATIVE_INFINITY
-  let triedMs = Number.NEGATIVE_INFINITY
+  let knownSinceMs = NEVER
+  /** The time of the last request. An earlier one reveals that the clock was set back. */
+  let usedMs = 0
+  let triedMs = NEVER
 
   function voidAll(position: string): void {
     changed.clear()
@@ -109,6 +114,8 @@ export function createRevocationFeed({
      * this is not certain: the caller must then query the store.
      */
     holds(mark: FeedMark | undefined, keys: readonly string[], nowMs: number): boolean {
+      if (nowMs < usedMs - STEP_MS) knownSinceMs = NEVER
+      usedMs = nowMs
       if (mark === undefined || mark < floor || !isWithin(knownSinceMs, maxStalenessMs, nowMs, 0))
         return false
       return mark === now || keys.every((key) => (changed.get(key) ?? mark) <= mark)

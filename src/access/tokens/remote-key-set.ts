@@ -82,11 +82,11 @@ export function createRemoteKeySet(options: RemoteKeySetOptions): KeySet {
     maxPollMs: POLL_MS,
   })
 
-  const isYounger = ({ fetchedAtMs }: Snapshot, ageMs: number) =>
-    isWithin(fetchedAtMs, ageMs, now())
+  const isYounger = ({ fetchedAtMs }: Snapshot, ageMs: number, stepMs?: number) =>
+    isWithin(fetchedAtMs, ageMs, now(), stepMs)
   // One from before the clock was set back is usable, too: while the provider fails, there may be no other.
   const usable = () =>
-    snapshot && Math.abs(now() - snapshot.fetchedAtMs) < MAX_STALE_MS ? snapshot : undefined
+    snapshot && isYounger(snapshot, MAX_STALE_MS, MAX_STALE_MS) ? snapshot : undefined
   const isFresh = (set: Snapshot) => isYounger(set, set.lifetime.freshMs)
   const isRefreshing = () => refreshes.latest(uri)?.isInProgress() === true
   const isBackingOff = () =>
