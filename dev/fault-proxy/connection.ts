@@ -34,6 +34,7 @@ export function serveConnection(client: Socket, options: ConnectionOptions): Con
   let upstream: { readonly socket: Socket; readonly flow: Flow } | undefined
   let isNewExchange = true
   let answering: Extract<LastingFault, { kind: 'answer' }> | undefined
+  let inserted: LastingFault | undefined
 
   const framing = createRequestFraming(() => {
     if (answering === undefined) return
@@ -76,6 +77,11 @@ export function serveConnection(client: Socket, options: ConnectionOptions): Con
     socket.on('data', (data) => {
       traffic.fromTarget += data.length
       isNewExchange = true
+      const now = fault()
+      if (now.kind === 'insert' && now !== inserted) {
+        inserted = now
+        down.push(Buffer.from(now.text))
+      }
       down.push(data)
     })
     socket.on('end', () => down.end())

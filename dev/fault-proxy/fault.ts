@@ -17,6 +17,8 @@ export type LastingFault =
   /** Ends a response after so many bytes, as if it were complete. */
   | { readonly kind: 'truncate'; readonly afterBytes: number }
   | { readonly kind: 'throttle'; readonly bytesPerSecond: number }
+  /** Sends this text once on each connection, in front of the next data of the target, such as a reply to no command. */
+  | { readonly kind: 'insert'; readonly text: string }
   /** Sends so many random bytes instead of a response, and closes. Does not call the target. */
   | { readonly kind: 'garbage'; readonly bytes?: number | undefined }
   /**

@@ -21,13 +21,18 @@ export interface StubServer {
   close(): Promise<void>
 }
 
+/** A mark of `reply-marks.ts`. It is not in `received`. */
+const MARK = /\*2\r\n\$4\r\nECHO\r\n\$\d+\r\n(\S+)\r\n/
+
 /**
  * Starts a server that answers `INFO` with `info`, and all else that arrives on a connection by
- * `respond`, once for each read.
+ * `respond`, once for the commands before each mark. The mark gets `echo`, if `respond` has
+ * written something.
  */
 export async function startStubServer(
   respond: (socket: Socket, text: string) => void,
   info: string = bulk(HEALTHY),
+  echo: (mark: string) => string = bulk,
 ): Promise<StubServer> {
   const sockets = new Set<Socket>()
   const received: string[] = []
@@ -40,8 +45,15 @@ export async function startStubServer(
     socket.on('data', (data) => {
       const text = data.toString()
       if (/^\*1\r\n\$4\r\ninfo\r\n$/i.test(text)) return void socket.write(info)
-      received.push(text)
-      respond(socket, text)
+      const parts = text.split(MARK)
+      received.push(parts.filter((_, at) => at % 2 === 0).join(''))
+      for (let at = 0; at < parts.length; at += 2) {
+        const [commands = '', mark] = parts.slice(at, at + 2)
+        const before = socket.bytesWritten
+        if (commands !== '') respond(socket, commands)
+        if (mark !== undefined && socket.bytesWritten > before && socket.writable)
+          socket.write(echo(mark))
+      }
     })
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -44,7 +44,7 @@ export function createFencedMaster({
     createRespSocket(
       { ...target, ...target.sentinelLogin, servers: [server], master: undefined, database: 0 },
       silenceMs,
-      { accept: () => {} },
+      { accept: () => {}, isMarked: false },
     ),
   )
   let timer: NodeJS.Timeout | undefined

@@ -1,12 +1,13 @@
 /** The socket to Redis over RESP. A call that finds it closed opens it. */
 import { checkServerIdentity } from 'node:tls'
-import { Command, Redis, type RedisOptions, ReplyError } from 'ioredis'
+import { Command, Redis, type RedisOptions } from 'ioredis'
 import type { Deadline } from '../../../../isolate/deadline.ts'
 import type { Fault } from '../../../../problems/reasons.ts'
 import type { RedisCommand, RedisReply, UsedSocket } from '../../../../redis/connection.ts'
 import type { RedisTarget } from '../../environment/redis-url.ts'
 import { oncePerTurn } from '../../system/once-per-turn.ts'
 import { refusalLog } from './refusals.ts'
+import { createMarks, isErrorReply, unreadable } from './reply-marks.ts'
 import { isReplica, requireUsable, UnusableServer } from './server-info.ts'
 
 const CONNECT_TIMEOUT_MS = 2_000
@@ -25,18 +26,24 @@ export interface RespSocketOptions {
   readonly accept?: (info: string) => void
   /** The name in the server's certificate, if the server is known by an address only. */
   readonly certificateName?: string | undefined
+  /** Whether marks prove the order of replies. Default true. Sentinels have no `ECHO`. */
+  readonly isMarked?: boolean
   /** Called when an open socket has been lost. Must not throw. */
   readonly onLost?: () => void
 }
 
+type Output = NonNullable<Parameters<Redis['sendCommand']>[1]>
+
 /** An open socket, and what its commands are written to. */
 interface Link {
   readonly redis: Redis
-  readonly output: NonNullable<Parameters<Redis['sendCommand']>[1]>
+  readonly output: Output
+  /** Undefined: the server has no marks. */
+  marks: ReturnType<typeof createMarks> | undefined
   /** When the role must be checked again, by `performance.now()`. */
   roleDueMs: number
   /** Why no reply may be used any more. */
-  doubt: Error | undefined
+  doubt: unknown
 }
 
 /**
@@ -47,7 +54,7 @@ interface Link {
 export function createRespSocket(
   target: RedisTarget | (() => RedisTarget),
   silenceMs: number,
-  { accept = requireUsable, certificateName, onLost }: RespSocketOptions = {},
+  { accept = requireUsable, certificateName, isMarked = true, onLost }: RespSocketOptions = {},
 ) {
   const targetNow = typeof target === 'function' ? target : () => target
   let current: Link | undefined
@@ -56,6 +63,7 @@ export function createRespSocket(
   let failures = 0
   let pausedUntilMs = 0
   let lastCause: unknown
+  let hasMarks = isMarked
   const logRefusal = refusalLog()
 
   function failed(cause: unknown): void {
@@ -80,7 +88,7 @@ export function createRespSocket(
       // `accept` has seen the role. Sentinels, and nodes of a cluster, have checks of their own.
       const roleDueMs =
         accept === requireUsable ? performance.now() + ROLE_MS : Number.POSITIVE_INFINITY
-      const link: Link = { redis, output: createOutput(redis), roleDueMs, doubt: undefined }
+      const link = createLink(redis, roleDueMs)
       // At once, and not with the next call: the server at the address may be another one by then.
       redis.once('close', () => drop(link, new Error('the connection was closed')))
       if (!isClosed) current = link
@@ -92,6 +100,20 @@ export function createRespSocket(
     } finally {
       opening = undefined
     }
+  }
+
+  function createLink(redis: Redis, roleDueMs: number): Link {
+    const marks = hasMarks ? createMarks(stopMarks) : undefined
+    const link: Link = {
+      ...{ redis, roleDueMs, marks, doubt: undefined },
+      output: createOutput(redis, () => marks?.end()),
+    }
+    function stopMarks(): void {
+      link.marks = undefined
+      if (hasMarks) console.error(NO_ECHO)
+      hasMarks = false
+    }
+    return link
   }
 
   async function reopened(): Promise<Link> {
@@ -127,8 +149,16 @@ export function createRespSocket(
     const nowMs = performance.now()
     if (nowMs >= link.roleDueMs) checkRole(link, nowMs)
     try {
-      const replies = await repliesTo(link, commands)
-      if (link.doubt !== undefined) throw link.doubt
+      const pending = repliesTo(link, commands)
+      const marked = link.marks?.doubt()
+      let replies = await pending
+      const doubt = (await marked) ?? link.doubt
+      // While a script runs for too long, nothing proves the order. The socket may be good.
+      if (isBusy(doubt)) replies = commands.map(() => ({ error: doubt.message }))
+      else if (doubt !== undefined) {
+        link.doubt = doubt
+        throw doubt
+      }
       failures = 0
       for (const [at, { error }] of replies.entries()) {
         if (error === undefined) continue
@@ -138,6 +168,7 @@ export function createRespSocket(
       }
       return replies
     } catch (cause) {
+      if (isErrorReply(cause)) logRefusal(cause.message)
       drop(link, cause)
       throw cause
     }
@@ -178,8 +209,6 @@ export function createRespSocket(
     },
   }
 }
-
-const isErrorReply = (cause: unknown): cause is Error => cause instanceof ReplyError
 
 /** Classifies what a socket throws. */
 export function classifyFault(cause: unknown): Fault {
@@ -222,11 +251,11 @@ async function connect(options: RedisOptions, accept: (info: string) => void): P
   }
 }
 
+const NO_ECHO =
+  'redis: the user may not run ECHO, so replies that are not those of their commands are found after a second only; permit +echo'
+
 /** The beginning of a reply to `INFO`: empty, a section, or a field. */
 const INFO = /^(?:$|\s*(?:#|\w+:))/
-
-const unreadable = () =>
-  Object.assign(new Error('a reply is not readable'), { name: 'ParserError' })
 
 /**
  * Ends the socket if the parser of the library throws, as for an array of 10^15 items. Without this, the exception would be
@@ -250,6 +279,9 @@ function unlessForbidden(error: unknown): string {
   if (isForbidden(error)) return ''
   throw error
 }
+
+const isBusy = (error: unknown): error is Error =>
+  isErrorReply(error) && error.message.startsWith('BUSY ')
 
 const isForbidden = (error: unknown): boolean =>
   isErrorReply(error) && error.message.startsWith('NOPERM')
@@ -299,7 +331,10 @@ function repliesTo(link: Link, commands: readonly RedisCommand[]): Promise<Redis
   return Promise.all(commands.map((each) => sendOverLink(link, each).then(resultReply, errorReply)))
 }
 
-function sendOverLink({ redis, output }: Link, [name, ...args]: RedisCommand): Promise<unknown> {
+function sendOverLink(link: Link, [name, ...args]: RedisCommand): Promise<unknown> {
+  const { redis, output, marks } = link
+  const mark = marks?.count()
+  if (mark !== undefined) void redis.sendCommand(mark, output)
   // The library transforms replies by the name in lower case: HGETALL would not return a list.
   const upper = String(name).toUpperCase()
   const command = new Command(upper, args, { replyEncoding: 'utf8' })
@@ -320,11 +355,21 @@ const onlyError = (error: unknown): RedisReply[] => [errorReply(error)]
  * Returns an output that combines everything that is sent in one turn of the event loop into one text. A
  * corked socket would write one chunk for each command, which costs more.
  */
-function createOutput(redis: Redis): Link['output'] {
-  const write = oncePerTurn<string | Buffer>((texts) => {
-    if (redis.stream.writable) redis.stream.write(texts.join(''))
+function createOutput(redis: Redis, endOfTurn: () => Command | undefined): Output {
+  const output = (write: (text: string | Buffer) => void): Output => ({
+    ...{ isPipeline: true, write, destination: { redis } },
   })
-  return { isPipeline: true, write, destination: { redis } }
+  let last: string | Buffer = ''
+  const lastOutput = output((text) => {
+    last = text
+  })
+  const write = oncePerTurn<string | Buffer>((texts) => {
+    const mark = endOfTurn()
+    last = ''
+    if (mark !== undefined) void redis.sendCommand(mark, lastOutput)
+    if (redis.stream.writable) redis.stream.write(texts.join('') + last)
+  })
+  return output(write)
 }
 
 /**
