@@ -4,6 +4,7 @@
  * `HTTPException` does, so that an app without our error handler answers correctly too.
  */
 import { HTTPException } from 'hono/http-exception'
+import type { Check } from './problems/checks.ts'
 import { type Mistake, textOf } from './problems/mistake.ts'
 import { type Problem, problem, problemResponse } from './problems/problem.ts'
 import { problemOfDenial, problemOfFailure } from './problems/problem-of.ts'
@@ -69,6 +70,10 @@ export class Denied extends ProblemError {
     this.denial = denial
   }
 }
+
+/** Returns the refusal of a request that fails this check of its form. */
+export const malformed = (check: Check<'malformed_request'>): Denied =>
+  new Denied({ code: 'malformed_request', check })
 
 interface UnavailableOptions extends ErrorOptions {
   readonly retryAfterSeconds?: number

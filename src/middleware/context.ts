@@ -28,7 +28,7 @@ export interface GatewayVariables {
   /** Set on the first call of `receivedHeaders`: fields by lower-case name, of the request `of`. */
   'portcullis.receivedHeaders': {
     readonly of: Request
-    readonly fields: ReadonlyMap<string, string>
+    readonly fields: Map<string, string>
   }
   /** Set by `leaveAuthorization`: a credential that only the origin verifies. */
   'portcullis.unverifiedAuthorization': string

@@ -137,7 +137,7 @@ async function inspectBody(
   seen: ParametersSeen,
   judge: SignatureJudge | undefined,
 ): Promise<void> {
-  const contentType = c.req.header('Content-Type')
+  const contentType = receivedHeaders(c).get('content-type')
   const inspectMultipart = isEncoded(c) ? undefined : judge?.multipartInspection(contentType)
   if (inspectMultipart !== undefined) return inspectMultipart(await readBodyBytes(c), limits, seen)
   const media = inspectedMedia(contentType)

@@ -15,6 +15,7 @@ import { repeatableNames } from '../validators/repeatable.ts'
 import { dropsUnknownKeys } from '../validators/strictness.ts'
 import { type BodyVariables, bodyOf } from './context.ts'
 import { readEarlier } from './early-body.ts'
+import { receivedHeaders } from './request-headers.ts'
 
 type Environment = { Variables: BodyVariables }
 
@@ -84,7 +85,8 @@ export const validate = ({
       const read = readQuery(c, repeatable, forwards, errors)
       check(c, 'query', query, read, errors, ruleOf)
     }
-    if (headers !== undefined) check(c, 'headers', headers, c.req.header(), errors, ruleOf)
+    if (headers !== undefined)
+      check(c, 'headers', headers, Object.fromEntries(receivedHeaders(c)), errors, ruleOf)
     return errors
   }
 
@@ -197,11 +199,12 @@ async function readJson(c: Context<Environment>, maxDepth: number): Promise<unkn
   }
 }
 
-export const isEncoded = (c: Context): boolean => hasCoding(c.req.header('Content-Encoding'))
+export const isEncoded = (c: Context): boolean =>
+  hasCoding(receivedHeaders(c).get('content-encoding'))
 
 /** As {@link readBodyText}, for a body that is `application/json`, or with `suffixed` a `+json` too. */
 export function readJsonText(c: Context<Environment>, suffixed = false): Promise<string> {
-  const type = utf8MediaType(c.req.header('Content-Type'))
+  const type = utf8MediaType(receivedHeaders(c).get('content-type'))
   const isJson = suffixed ? isJsonType(type) : type === JSON_TYPE
   if (!isJson || isEncoded(c))
     throw new Denied({ code: 'unsupported_media_type', expected: JSON_TYPE, encoded: isEncoded(c) })

@@ -1,6 +1,6 @@
 /** Request coalescing: concurrent identical requests share one call to the origin. */
 
-import { Denied, Unavailable } from '../errors.ts'
+import { malformed, Unavailable } from '../errors.ts'
 import type { WaitUntil } from '../isolate/after-response.ts'
 import { copyOfFailure, createSingleFlight, type Flight } from '../isolate/single-flight.ts'
 import type { Origin, OriginRequest } from './origin.ts'
@@ -116,8 +116,7 @@ export function coalescedOrigin({
       const running = calls.latest(key)
       if (running === undefined) return lead(calls.begin(key), request, waitUntil)
       const { flight, outcome } = await calls.follow(key, running, (waitedMs) => {
-        if (request.incoming.signal.aborted)
-          throw new Denied({ code: 'malformed_request', check: 'client_gone' })
+        if (request.incoming.signal.aborted) throw malformed('client_gone')
         if (waitedMs > request.timeoutMs + READ_TIMEOUT_MS)
           throw new Unavailable('origin', 'timeout')
       })

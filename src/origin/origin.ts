@@ -1,7 +1,7 @@
 /** Sends requests to the origin behind the gateway, with a timeout, and reports failures. */
 
 import type { Principal } from '../access/principal.ts'
-import { Denied, Misconfigured, Unavailable } from '../errors.ts'
+import { Denied, Misconfigured, malformed, Unavailable } from '../errors.ts'
 import { targetOf } from '../http/path.ts'
 import { fieldsOf } from '../http/shared-caches.ts'
 import { readEarly, streamOf } from './early-body.ts'
@@ -152,10 +152,9 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
         const reason = abort.signal.aborted ? abort.signal.reason : cause
         if (reason instanceof Unavailable || reason instanceof Denied) throw reason
         // The client has disconnected. The audit trail must not blame the origin.
-        if (incoming.signal.aborted)
-          throw new Denied({ code: 'malformed_request', check: 'client_gone' })
+        if (incoming.signal.aborted) throw malformed('client_gone')
         // A body that cannot be read to its end, such as one with a broken chunk.
-        if (clientFailed) throw new Denied({ code: 'malformed_request', check: 'body_incomplete' })
+        if (clientFailed) throw malformed('body_incomplete')
         throw new Unavailable('origin', 'unreachable', { cause })
       } finally {
         clearTimeout(timer)

@@ -1,6 +1,6 @@
 /** Filters the headers of an origin's response before the client gets them. */
 import { fieldOf, type ResponseFields, remove } from '../http/shared-caches.ts'
-import { deleteNamedIn } from '../middleware/sanitize-headers.ts'
+import { namedIn } from '../middleware/sanitize-headers.ts'
 
 /** Lower-case names that are removed. Each group has its reason above it. */
 // biome-ignore format: a table
@@ -34,7 +34,7 @@ export function sanitizeResponse(fields: ResponseFields, status: number): void {
   const { headers, names } = fields
   const connection = fieldOf(fields, 'connection')
   for (const name of names.keys()) if (isWithheld(name)) remove(fields, name)
-  deleteNamedIn(connection, { delete: (name) => remove(fields, name) })
+  for (const name of namedIn(connection)) remove(fields, name)
   if (status === NO_CONTENT) remove(fields, 'content-length')
   if (status === RESET_CONTENT) headers.set('content-length', '0')
   headers.set('X-Content-Type-Options', 'nosniff')

@@ -1,7 +1,7 @@
 /** WebSocket upgrades (RFC 6455): checks the handshake, and closes sockets that must end. */
 import type { Context } from 'hono'
 import type { Principal } from '../access/principal.ts'
-import { Denied, Unavailable } from '../errors.ts'
+import { malformed, Unavailable } from '../errors.ts'
 import { reportSocketEnd } from '../http/socket-end.ts'
 import type { OpenStream } from '../streams/open-streams.ts'
 
@@ -47,13 +47,11 @@ export function refuseBadUpgrade(
     UPGRADE_OPTION.test(headers.get('Connection') ?? 'upgrade') &&
     KEY.test(headers.get('Sec-WebSocket-Key') ?? '')
   if (wellFormed && headers.get('Sec-WebSocket-Version') !== VERSION)
-    throw new Denied({ code: 'malformed_request', check: 'websocket_version' })
-  if (!wellFormed) throw new Denied({ code: 'malformed_request', check: 'websocket_handshake' })
-  if (caller === null && allowed.length === 0)
-    throw new Denied({ code: 'malformed_request', check: 'websocket_anonymous' })
+    throw malformed('websocket_version')
+  if (!wellFormed) throw malformed('websocket_handshake')
+  if (caller === null && allowed.length === 0) throw malformed('websocket_anonymous')
   const origin = headers.get('Origin')
-  if (origin !== null && !allowed.includes(origin))
-    throw new Denied({ code: 'malformed_request', check: 'websocket_origin' })
+  if (origin !== null && !allowed.includes(origin)) throw malformed('websocket_origin')
 }
 
 /**

@@ -220,4 +220,34 @@ export const laterCases: readonly FieldCase[] = [
     'a cookie that a browser sends as one of the gateway does not reach it (RFC 6265bis section 5.7)',
     ['test/features/sign-in/own-cookies.test.ts > an origin cannot set %j'],
   ),
+  later(
+    'a client has a header checked, and removes it from the request that the origin gets',
+    'plabayo/rama#748, linkerd/linkerd#676, vllm-project/agentic-api#217',
+    'what Connection names is not part of the checked request (RFC 9110 section 7.6.1)',
+    async ({ raw, token, reached }) => {
+      const headed = ['GET /headed HTTP/1.1', HOST, 'X-Mode: dry-run']
+      const typed = [
+        'POST /typed HTTP/1.1',
+        HOST,
+        `Authorization: Bearer ${await token()}`,
+        'Content-Type: application/json',
+        'Content-Length: 12',
+      ]
+      for (const names of ['x-mode', 'close, X-Mode', ' ,X-MODE ,']) {
+        const { status } = await raw([...headed, `Connection: ${names}`])
+        expect(status, names).toBe(422)
+      }
+      for (const names of ['content-type', 'close,Content-Type', 'x , CONTENT-TYPE ,']) {
+        const { status } = await raw([...typed, `Connection: ${names}`], '{"text":"x"}')
+        expect(status, names).toBe(415)
+      }
+      expect(reached).toEqual([])
+      expect((await raw([...headed, 'Connection: close, x-other'])).status).toBe(200)
+      expect((await raw([...typed, 'Connection: content-typed'], '{"text":"x"}')).status).toBe(200)
+      expect(reached.map(({ headers }) => headers['x-mode'] ?? headers['content-type'])).toEqual([
+        'dry-run',
+        'application/json',
+      ])
+    },
+  ),
 ]

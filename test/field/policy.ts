@@ -37,6 +37,13 @@ export default definePolicy({
     },
     {
       method: 'GET',
+      path: '/headed',
+      anonymous: true,
+      limits: ['anonymous'],
+      input: { headers: z.looseObject({ 'x-mode': z.literal('dry-run') }) },
+    },
+    {
+      method: 'GET',
       path: '/own-basic',
       anonymous: true,
       limits: ['anonymous'],
