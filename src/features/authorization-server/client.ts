@@ -12,7 +12,6 @@ import {
   NO_FAPI_KEY,
   type SecurityProfile,
 } from './schemas/client.ts'
-import type { NewClient } from './schemas/new-client.ts'
 
 export { GRANT_TYPES } from './schemas/client.ts'
 export { type NewClient, newClientSchema } from './schemas/new-client.ts'
@@ -70,35 +69,6 @@ export const clientSchema = z.strictObject({
 })
 
 export type Client = Readonly<z.output<typeof clientSchema>>
-
-/** Port: the clients. Throws `Unavailable` if the store cannot read or write. */
-export interface ClientRegistry {
-  find(id: string): Promise<Client | undefined>
-  /**
-   * Returns a page of clients, newest first, with configured clients at the end. With a tenant, the page
-   * and its cursor depend on clients of this tenant alone.
-   */
-  list(
-    page: { readonly limit: number; readonly cursor?: string | undefined },
-    tenant?: string,
-  ): Promise<{
-    readonly clients: readonly Client[]
-    readonly cursor?: string
-  }>
-  /** Creates a client. `author` is the operator. Its secret is returned only here. Undefined: it is public, or has `jwks`. */
-  create(
-    client: NewClient,
-    author?: Pick<Client, 'createdBy' | 'createdByName'>,
-  ): Promise<{ readonly client: Client; readonly secret: string | undefined }>
-  /**
-   * Creates a new secret. The old ones stay valid for `graceSeconds`. Returns undefined if the
-   * client does not exist, is configured, is public, or has `jwks`. Throws `Denied` (`conflict`) if other
-   * requests keep changing it; `disable` does so too.
-   */
-  rotateSecret(id: string, graceSeconds: number): Promise<string | undefined>
-  /** Disables a client: it gets no more tokens. False: it does not exist, or is configured. */
-  disable(id: string): Promise<boolean>
-}
 
 /**
  * Reports whether `client` may act for a subject of this tenant. A client with a tenant acts for

@@ -7,7 +7,7 @@ import type { RedisConnection } from '../../../redis/connection.ts'
 import { authorizationServerKeys } from '../../../redis/keys.ts'
 import { malformed, readList, readText, sendCommand } from '../../../redis/reply.ts'
 import { runText } from '../../../redis/script.ts'
-import type { Client, ClientRegistry } from '../client.ts'
+import type { Client, NewClient } from '../client.ts'
 import { clientSecretHash, newClientSecret } from '../client-secret.ts'
 import { type ConfiguredClient, isClientId } from '../schemas/client.ts'
 import { createConfiguredClients, describedClient, parseClient } from './client-record.ts'
@@ -30,16 +30,11 @@ const READ_CLIENTS = 500
 const CONFIGURED_CURSOR = /^configured:(\d{1,6})$/
 
 /**
- * Creates the registry. A configured client has priority over a stored one with the same id.
+ * Creates the registry of the clients. A configured client has priority over a stored one with the same id.
  * Nothing is cached, so a change is in force in every isolate from the next request on. Throws
- * `Denied` (`invalid_input`) for an invalid cursor.
+ * `Denied` (`invalid_input`) for an invalid cursor, and `Unavailable` if the store cannot read or write.
  */
-export function createClientRegistry({
-  redis,
-  configured,
-  publicUrl,
-  now,
-}: ClientRegistryOptions): ClientRegistry {
+export function createClientRegistry({ redis, configured, publicUrl, now }: ClientRegistryOptions) {
   const fixed = createConfiguredClients(configured, publicUrl)
   const { clients: index, client } = authorizationServerKeys(redis.keys)
   const clientKey = (id: string) => client + id
@@ -76,14 +71,21 @@ export function createClientRegistry({
   }
 
   return {
-    async find(id) {
+    async find(id: string): Promise<Client | undefined> {
       const known = fixed.get(id)
       if (known !== undefined || !isClientId(id)) return known
       const text = await sendCommand(redis, ['GET', clientKey(id)])
       return text === null ? undefined : parseClient(text)
     },
 
-    async list({ limit, cursor }, tenant) {
+    /**
+     * Returns a page of clients, newest first, with configured clients at the end. With a tenant, the page
+     * and its cursor depend on clients of this tenant alone.
+     */
+    async list(
+      { limit, cursor }: { readonly limit: number; readonly cursor?: string | undefined },
+      tenant?: string,
+    ): Promise<{ readonly clients: readonly Client[]; readonly cursor?: string }> {
       const position = CONFIGURED_CURSOR.exec(cursor ?? '')?.[1]
       if (cursor !== undefined && position === undefined && !isClientId(cursor)) throw badCursor()
       const isListed = (one: Client) => tenant === undefined || one.tenant === tenant
@@ -108,7 +110,8 @@ export function createClientRegistry({
         : { clients: page }
     },
 
-    async create(described, author) {
+    /** Creates a client. `author` is the operator. Its secret is returned only here. Undefined: it is public, or has `jwks`. */
+    async create(described: NewClient, author?: Pick<Client, 'createdBy' | 'createdByName'>) {
       const hasSecret = described.jwks === undefined && described.public !== true
       const secret = hasSecret ? newClientSecret() : undefined
       const client: Client = {
@@ -125,7 +128,12 @@ export function createClientRegistry({
       return { client, secret }
     },
 
-    async rotateSecret(id, graceSeconds) {
+    /**
+     * Creates a new secret. The old ones stay valid for `graceSeconds`. Returns undefined if the
+     * client does not exist, is configured, is public, or has `jwks`. Throws `Denied` (`conflict`) if other
+     * requests keep changing it; `disable` does so too.
+     */
+    async rotateSecret(id: string, graceSeconds: number): Promise<string | undefined> {
       const secret = newClientSecret()
       const newHash = await clientSecretHash(secret)
       const nowSeconds = Math.floor(now() / 1000)
@@ -140,7 +148,8 @@ export function createClientRegistry({
       return done ? secret : undefined
     },
 
-    disable: (id) => replace(id, (client) => ({ ...client, disabled: true })),
+    /** Disables a client: it gets no more tokens. False: it does not exist, or is configured. */
+    disable: (id: string) => replace(id, (client) => ({ ...client, disabled: true })),
   }
 }
 
