@@ -19,12 +19,12 @@ import {
   CONSOLE_PATH,
   type ConsolePage,
   LIVE_PARAMETER,
+  type NavigationItem,
   OVERVIEW_STREAM_PATH,
   reference,
   renderConsole,
   TAIL_PATH,
 } from './layout.ts'
-import { createMenu } from './menu.ts'
 import { DeniedWithPage } from './mistakes.ts'
 import { createNotices, forgetNotice } from './notices.ts'
 import type { PageDefinition } from './page.ts'
@@ -46,6 +46,45 @@ const isAttended = ({ pathname, searchParams }: URL): boolean =>
   pathname !== TAIL_PATH &&
   pathname !== OVERVIEW_STREAM_PATH &&
   !searchParams.getAll(LIVE_PARAMETER).includes('1')
+
+type Needs = PageDefinition['needs']
+
+/** Creates the checks of pages, and their navigation. */
+function createMenu({ authorizer, contributed }: Pick<FeatureParts, 'authorizer' | 'contributed'>) {
+  /** Returns the permissions of the calls that the gateway has, each once. */
+  function permissionsOf(needs: readonly string[]): readonly string[] {
+    const { calls } = contributed()
+    const found = needs.flatMap(
+      (id) => calls.find(({ operation }) => operation.id === id)?.route.permission ?? [],
+    )
+    return [...new Set(found)]
+  }
+
+  const mayOpen = (visitor: Principal, needs: Needs): boolean =>
+    needs === undefined || permissionsOf(needs).some((one) => authorizer(visitor, one))
+
+  return {
+    permissionsOf,
+    /** Returns the pages that the gateway has, and of which the visitor may read something. */
+    navigationOf: (visitor: Principal, pages: readonly PageDefinition[]): NavigationItem[] =>
+      pages.flatMap(({ name, path, needs, isOfPlatform = false }) =>
+        name === undefined ||
+        (isOfPlatform && visitor.tenant !== undefined) ||
+        !mayOpen(visitor, needs)
+          ? []
+          : [{ name, path }],
+      ),
+    /** Throws `Denied` if the gateway has none of the calls, or the visitor may make none. */
+    requireOne(c: Context, needs: Needs): void {
+      if (needs === undefined) return
+      const visitor = callerOf(c, 'console')
+      const [permission] = permissionsOf(needs)
+      if (permission === undefined) throw new Denied({ code: 'not_found' })
+      if (visitor === null || !mayOpen(visitor, needs))
+        throw new Denied({ code: 'permission_missing', permission })
+    },
+  }
+}
 
 /** Creates the routes of all pages, behind the guards of a route. */
 export function consoleRoutes(
