@@ -11,7 +11,6 @@ import type {
   NamedLimit,
   PermissionDemand,
   PolicyDefinition,
-  RevocationDefinition,
   RouteDefinition,
 } from './definition.ts'
 import { limitsNamed, nameLimits } from './limits.ts'
@@ -24,19 +23,11 @@ import { completeRoute, type PolicyRoute } from './route.ts'
 
 type Definition = PolicyDefinition<string, string>
 
-interface Parts {
-  readonly limits: ReadonlyMap<string, NamedLimit>
-  readonly revocation: Required<RevocationDefinition>
-  readonly relations: PolicyRelations | undefined
-  readonly origins: PolicyOrigins | undefined
-  readonly routes: readonly PolicyRoute[]
-}
-
 /**
  * Returns the checked parts. Throws one {@link Misconfigured} with all mistakes. A part with a mistake
  * in its shape is left out of the checks between parts.
  */
-export function checkedParts(definition: Definition): Parts {
+export function checkedParts(definition: Definition) {
   const mistakes: Mistake[] = []
   /** The fields of the policy, and the members of a field, that have mistakes. */
   const unsound = new Set<string>()

@@ -49,12 +49,6 @@ export interface MemoryStore {
   readonly plans: Map<string, string>
 }
 
-/** The facts that decide about a request before its limits. */
-interface Standing {
-  readonly facts: Omit<AdmissionFacts, 'limits' | 'proofUsed'>
-  readonly isRefused: boolean
-}
-
 /**
  * Creates empty stores, which decide as the stores in Redis do. `now` returns milliseconds since the
  * epoch; limits may use fractions of it.
@@ -107,9 +101,10 @@ export function createMemoryStore(now: () => number): MemoryStore {
     })
   }
 
+  /** Returns the facts that decide about a request before its limits. */
   function judgeStanding(
     keys: Pick<AdmissionQuery, 'revocation' | 'bans' | 'observedBans' | 'nowMs'>,
-  ): Standing {
+  ) {
     const { revocation, observedBans = [], nowMs } = keys
     const facts = {
       tokenRevoked: revocation.token !== undefined && revoked.get(revocation.token) !== undefined,

@@ -16,13 +16,6 @@ const ASSERTION_SECONDS = 60
 
 type Caller = 'introspection' | 'identity_provider'
 
-/** A check of readiness of the gateway. */
-interface ClientKeyCheck {
-  readonly name: 'clientKeys'
-  readonly decides: false
-  readonly check: () => Promise<unknown>
-}
-
 /** Returns what the key of a client is for. */
 const useOf = ({ issuer }: IssuerClient, dependency: Caller): KeyUse => ({
   variable: 'ISSUER_CLIENTS',
@@ -84,7 +77,7 @@ export function clientKeyChecks(
   clients: readonly IssuerClient[],
   now: () => number,
   caller: Caller,
-): readonly ClientKeyCheck[] {
+) {
   const keyed = clients.filter((client) => 'key' in client)
   for (const client of keyed) reportExpiry([client.key], now(), useOf(client, caller))
   if (keyed.length === 0) return []

@@ -68,18 +68,13 @@ export const REFERENCE_TOLERANCE_SECONDS = DEFAULT_CLOCK_TOLERANCE_SECONDS
 export const toleranceSeconds = (isSession: boolean): number =>
   isSession ? 0 : REFERENCE_TOLERANCE_SECONDS
 
-export interface RecordUse {
-  readonly audience: string
-  readonly nowMs: number
-}
-
 /**
  * Returns the check that a record fails, as for a JWT with the same claims. Does NOT check
  * revocations by operators, nor that the bearer has the key of `confirmation`.
  */
 export function checkRecord(
   { kind, expiresAtSeconds, revokedAtSeconds, audiences }: ReferenceRecord,
-  { audience, nowMs }: RecordUse,
+  { audience, nowMs }: { readonly audience: string; readonly nowMs: number },
 ): TokenCheck | undefined {
   if (revokedAtSeconds !== undefined) return 'revoked'
   const endSeconds = expiresAtSeconds ?? Number.POSITIVE_INFINITY

@@ -4,7 +4,7 @@ import type { Received } from '../../access/tokens/token-cookie.ts'
 import { type RandomBytes, randomBytes } from '../../crypto/random.ts'
 import { hmacSha256, sha256 } from '../../crypto/sha256.ts'
 import { Denied, ignoreOutage, Unavailable } from '../../errors.ts'
-import type { Login, Provider } from './provider.ts'
+import type { Provider } from './provider.ts'
 import { signInRefused } from './refused.ts'
 import {
   CALLBACK_PATH,
@@ -60,12 +60,6 @@ export function browserCookiesIn(received: Received): readonly BrowserCookie[] {
     })
     .filter(({ name, secret }) => COOKIE.test(name) && SECRET.test(secret))
     .slice(0, MAX_COOKIES)
-}
-
-export interface CompletedLogin {
-  readonly login: Login
-  readonly provider: Provider
-  readonly returnPath: string
 }
 
 /** A login that the provider or a check has refused, after the gateway knew which login it is. */
@@ -137,11 +131,7 @@ export function createLogins({ providers, store, random = randomBytes }: LoginsO
      * check that failed if the response belongs to no login of this browser, and `Unavailable`. `path` is
      * where the response has arrived: only the callback of the login's provider is accepted.
      */
-    async complete(
-      response: URLSearchParams,
-      received: Received,
-      path: string,
-    ): Promise<CompletedLogin | FailedLogin> {
+    async complete(response: URLSearchParams, received: Received, path: string) {
       const cookies = browserCookiesIn(received)
       const [state, ...others] = response.getAll('state')
       if (state === undefined || others.length > 0 || !SECRET.test(state))

@@ -16,13 +16,11 @@ export const period = {
   until: z.optional(z.iso.datetime({ offset: true })).check(describe('exclusive; default: now')),
 }
 
-interface AskedPeriod {
-  readonly since?: string | undefined
-  readonly until?: string | undefined
-}
-
 /** Throws `Denied` (`invalid_input`) if the period is empty. */
-export function resolvePeriod({ since, until }: AskedPeriod, nowMs: number): UsagePeriod {
+export function resolvePeriod(
+  { since, until }: { readonly since?: string | undefined; readonly until?: string | undefined },
+  nowMs: number,
+): UsagePeriod {
   const untilMs = until === undefined ? nowMs : Date.parse(until)
   const sinceMs = since === undefined ? untilMs - DEFAULT_USAGE_MS : Date.parse(since)
   if (sinceMs >= untilMs)

@@ -21,18 +21,6 @@ export interface RegistrationOptions extends Pick<AuthorizationServerOptions, 's
   readonly unusedSeconds: number
 }
 
-/** RFC 7591 section 3.2.1. */
-export interface Registration {
-  readonly client_id: string
-  readonly client_id_issued_at: number
-  readonly client_name: string
-  readonly redirect_uris: readonly string[]
-  readonly grant_types: readonly string[]
-  readonly response_types: readonly ['code']
-  readonly token_endpoint_auth_method: 'none'
-  readonly dpop_bound_access_tokens: boolean
-}
-
 const WINDOW_SECONDS = 3_600
 /** Registrations of all addresses in an hour, so that many addresses cannot fill the store. */
 const MAX_REGISTRATIONS = 1_000
@@ -44,7 +32,8 @@ const DEFAULT_NAME = 'An app without a name'
  */
 export function createRegistrationEndpoint(options: RegistrationOptions) {
   const { store, registered, publicUrl, schemes, perAddress, unusedSeconds, now } = options
-  return async function register(metadata: unknown, address: string): Promise<Registration> {
+  /** Returns the response of RFC 7591 section 3.2.1. */
+  return async function register(metadata: unknown, address: string) {
     const prefix = `${codeKeys(store.keys).oauthRequests}registration:`
     const window = { windowSeconds: WINDOW_SECONDS }
     const counters = [

@@ -7,7 +7,7 @@ import { revokedBeforeKey, revokedTokenKey } from '../../../access/revocation/re
 import { tokenIdHash } from '../../../access/token-id.ts'
 import { sha256 } from '../../../crypto/sha256.ts'
 import { recordId } from '../../../isolate/random-ids.ts'
-import { type Fact, type RedisConnection, sentOnce } from '../../../redis/connection.ts'
+import { type RedisConnection, sentOnce } from '../../../redis/connection.ts'
 import { endsKey, signalKeys } from '../../../redis/keys.ts'
 import { malformed, readList, sendCommand } from '../../../redis/reply.ts'
 import { runText } from '../../../redis/script.ts'
@@ -29,12 +29,6 @@ export interface SignalStoreOptions {
 /** Whole numbers of Lua that its conversion to text keeps. */
 const MAX_TIME_SECONDS = 99_999_999_999
 
-interface Call {
-  readonly keys: readonly string[]
-  readonly values: readonly (string | number)[]
-  readonly fact: Fact
-}
-
 export function createSignalStore({
   redis,
   cutoffLifeSeconds,
@@ -45,7 +39,10 @@ export function createSignalStore({
   const { prefix: records, index } = redis.keys.banRecords
   const ends = endsKey(index)
 
-  async function callOf(effect: SignalEffect, event: CutoffOf): Promise<Call> {
+  async function callOf(
+    effect: SignalEffect,
+    event: { readonly transmitter: string; readonly cutoffSeconds: number },
+  ) {
     const nowSeconds = Math.floor(now() / 1000)
     switch (effect.kind) {
       case 'cutoff': {
@@ -127,11 +124,6 @@ export function createSignalStore({
       return { isRepeated, outcomes }
     },
   }
-}
-
-interface CutoffOf {
-  readonly transmitter: string
-  readonly cutoffSeconds: number
 }
 
 const isOutcome = (value: unknown): value is EffectOutcome =>
