@@ -8,14 +8,8 @@ const FORBIDDEN_METHODS = new Set(['CONNECT', 'TRACE', 'TRACK'])
 /** For a request that has none, or an invalid one, which is refused. */
 const NO_HOST = 'localhost'
 
-export interface Converted {
-  readonly request: Request
-  /** Whether `Host` and the target form a URL. */
-  readonly isUrl: boolean
-}
-
 /** Returns the request. Its `url` has the path as it was sent: `URL` would resolve its dots. */
-export function requestOf(req: NodeRequest): Converted {
+export function requestOf(req: NodeRequest) {
   const headers = headersOf(req)
   const method = req.method ?? 'GET'
   const target = req.originalUrl ?? req.url ?? '/'
@@ -30,7 +24,11 @@ export function requestOf(req: NodeRequest): Converted {
     method: FORBIDDEN_METHODS.has(method) ? 'POST' : method,
   })
   Object.defineProperties(request, { url: { value: url }, method: { value: method } })
-  return { request, isUrl }
+  return {
+    request,
+    /** Whether `Host` and the target form a URL. */
+    isUrl,
+  }
 }
 
 /** Several fields of one name are joined, as `Headers` does: Node would drop all but one of some. */

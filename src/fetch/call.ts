@@ -1,23 +1,6 @@
 /** What frameworks pass to a handler: a request, or an object with it. */
 import { IS_WORKERS } from '../isolate/platform.ts'
 
-/** What a handler of a framework was called with. */
-export interface Call {
-  readonly request: Request
-  /** The bindings of a Worker. Elsewhere empty: the options get the variables of the process. */
-  readonly env: object
-  /** What a server passes beside the request, such as the connection. */
-  readonly beside: unknown
-  /** What has `waitUntil`, in a Worker. */
-  readonly context: WorkerContext | undefined
-  /** Returns the path parameters. */
-  params(): Promise<Readonly<Record<string, unknown>>>
-  /** Replaces the request of a hook, which passes its event on: the guard may have read and bounded the body. */
-  replaceRequest(request: Request): void
-  /** Returns the address that the framework reports. Undefined: it reports none. */
-  address(): string | undefined
-}
-
 /** The part of the `ExecutionContext` of a Worker that is needed. */
 interface WorkerContext {
   waitUntil(promise: Promise<unknown>): void
@@ -50,7 +33,7 @@ const isRequest = (value: unknown): value is Request =>
  * Returns the request of a call: the first argument, its member `request`, or `request` of its member
  * `event`. Throws a `TypeError` if none of them is a request.
  */
-export function callOf(args: readonly unknown[]): Call {
+export function callOf(args: readonly unknown[]) {
   const [first, second, third] = args
   const outer: Event = isObject(first) ? first : {}
   const event: Event = isObject(outer.event) ? outer.event : outer
@@ -61,18 +44,24 @@ export function callOf(args: readonly unknown[]): Call {
   const bindings = isRequest(first) ? second : event.platform?.env
   return {
     request,
+    /** The bindings of a Worker. Elsewhere empty: the options get the variables of the process. */
     env: IS_WORKERS && isObject(bindings) ? bindings : {},
+    /** What a server passes beside the request, such as the connection. */
     beside: second,
+    /** What has `waitUntil`, in a Worker. */
     context: [third, event.platform?.context].find(isWorkerContext),
+    /** Returns the path parameters. */
     async params() {
       const params = await (isRequest(first) ? after.params : event.params)
       return isObject(params) ? { ...params } : {}
     },
-    replaceRequest(admitted) {
+    /** Replaces the request of a hook, which passes its event on: the guard may have read and bounded the body. */
+    replaceRequest(admitted: Request) {
       // A hook of SvelteKit, or a middleware of Astro with `next`.
       const isHook = outer !== event || typeof second === 'function'
       if (isHook && !isRequest(first)) Reflect.set(event, 'request', admitted)
     },
+    /** Returns the address that the framework reports. Undefined: it reports none. */
     address: () => event.getClientAddress?.(),
   }
 }

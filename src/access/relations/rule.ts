@@ -75,13 +75,9 @@ export function createRule(
   }
 }
 
-interface TupleTemplate {
-  readonly object: Template
-  readonly relation: string
-  readonly subject: Template
-}
+type TupleTemplate = ReturnType<typeof tupleTemplateOf>
 
-function tupleTemplateOf(tuple: ContextualTupleDefinition): TupleTemplate {
+function tupleTemplateOf(tuple: ContextualTupleDefinition) {
   const { object, relation, subject } = tuple
   return { object: templateOf(object), relation, subject: templateOf(subject) }
 }

@@ -26,23 +26,7 @@ import { rejected, rejectedFor } from './rejection.ts'
 
 type Payload = Readonly<Record<string, unknown>>
 
-export interface IssuerRules {
-  readonly config: IssuerConfig
-  /** Throws `Denied` unless the header's `alg` is permitted. Comes before the signature. */
-  checkAlgorithm(header: JwsHeader): void
-  /** Throws `Denied` unless the header's `typ` is permitted. Comes after the signature. */
-  checkType(header: JwsHeader): void
-  /** Returns whose token it would be if it were authentic. Does NOT verify anything. */
-  signerOf(payload: Payload): Signer
-  /** Reads the claims where the configuration says they are. Does NOT check their form. */
-  read(payload: Payload): Record<Exclude<ClaimName, 'sub_iss'>, unknown>
-  /** Returns the headers with claims for the origin. Undefined: there are none. */
-  headers(payload: Payload): Principal['headers']
-  /** Reports whether the token has roles, even if the map drops all of them. */
-  hasRoles(payload: Payload): boolean
-  /** Throws `Denied` unless the audience, the client and all other claims are as configured. */
-  check(payload: Payload, claims: { aud: readonly string[]; client_id?: string | undefined }): void
-}
+export type IssuerRules = ReturnType<typeof issuerRules>
 
 /** The claims of RFC 9068, and the names that some providers use for them. */
 const SUBJECT: readonly Path[] = [['sub']]
@@ -59,7 +43,7 @@ const OTHER_KIND = /^(id|refresh|offline|logout)([ _-]?token)?$/i
 /** A valid subject has at most 255 characters. A sender chooses the length of an invalid one. */
 const MAX_SIGNER_CHARS = 256
 
-export function issuerRules(config: IssuerConfig): IssuerRules {
+export function issuerRules(config: IssuerConfig) {
   const types = new Set([config.typ].flat().map(mediaType))
   const audiences = [config.audience].flat()
   const isOurs = (name: unknown) => audiences.some((audience) => audience === name)
@@ -118,24 +102,29 @@ export function issuerRules(config: IssuerConfig): IssuerRules {
 
   return {
     config,
+    /** Returns the headers with claims for the origin. Undefined: there are none. */
     headers: createClaimHeaders(config.identityHeaders),
-    checkAlgorithm({ alg }) {
+    /** Throws `Denied` unless the header's `alg` is permitted. Comes before the signature. */
+    checkAlgorithm({ alg }: JwsHeader) {
       const { algorithms } = config
       if (!algorithms.some((algorithm) => algorithm === alg))
         throw rejectedFor('alg', alg, algorithms)
     },
-    signerOf(payload) {
+    /** Returns whose token it would be if it were authentic. Does NOT verify anything. */
+    signerOf(payload: Payload): Signer {
       const text = subject(payload)
       return {
         issuer: config.issuer,
         subject: typeof text === 'string' ? text.slice(0, MAX_SIGNER_CHARS) : '',
       }
     },
-    checkType({ typ }) {
+    /** Throws `Denied` unless the header's `typ` is permitted. Comes after the signature. */
+    checkType({ typ }: JwsHeader) {
       if (!types.has(typ === undefined ? NO_TYPE : mediaType(typ)))
         throw rejectedFor('typ', typ, [...types])
     },
-    read: (payload) => ({
+    /** Reads the claims where the configuration says they are. Does NOT check their form. */
+    read: (payload: Payload): Record<Exclude<ClaimName, 'sub_iss'>, unknown> => ({
       sub: subject(payload),
       aud: audience(payload),
       exp: present(payload, 'exp'),
@@ -151,9 +140,11 @@ export function issuerRules(config: IssuerConfig): IssuerRules {
       // Anything but null may be a binding that is not understood, and must not be dropped.
       cnf: readOwnMember(payload, 'cnf') ?? undefined,
     }),
-    hasRoles: (payload) =>
+    /** Reports whether the token has roles, even if the map drops all of them. */
+    hasRoles: (payload: Payload) =>
       roles.some((path) => !scopeKeys.has(keyOf(path)) && rolesAt(payload, path).length > 0),
-    check(payload, claims) {
+    /** Throws `Denied` unless the audience, the client and all other claims are as configured. */
+    check(payload: Payload, claims: { aud: readonly string[]; client_id?: string | undefined }) {
       if (!claims.aud.some(isOurs)) throw rejectedFor('aud', claims.aud, audiences)
       // A token with an audience is for that audience, whatever else it says.
       const stated = config.audienceClaim === undefined ? undefined : present(payload, AUDIENCE)

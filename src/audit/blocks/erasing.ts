@@ -17,18 +17,7 @@ export interface Erasing {
   readonly tenant: string | null
 }
 
-export interface ErasedLines {
-  readonly lines: readonly string[]
-  /** Lines that this erasure has changed, now or earlier. */
-  readonly erased: number
-  readonly isChanged: boolean
-}
-
-export async function eraseLines(
-  lines: readonly string[],
-  erasing: Erasing,
-  digest?: Digest,
-): Promise<ErasedLines> {
+export async function eraseLines(lines: readonly string[], erasing: Erasing, digest?: Digest) {
   const left: string[] = []
   let [erased, isChanged] = [0, false]
   for (const line of lines) {
@@ -45,7 +34,12 @@ export async function eraseLines(
     if (erasuresIn(now).includes(erasing.id)) erased += 1
     left.push(now)
   }
-  return { lines: left, erased, isChanged }
+  return {
+    lines: left,
+    /** Lines that this erasure has changed, now or earlier. */
+    erased,
+    isChanged,
+  }
 }
 
 function isCovered({ time, actor }: AuditEvent, { subject, ordered_ms, tenant }: Erasing): boolean {

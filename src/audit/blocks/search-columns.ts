@@ -8,17 +8,7 @@ import { STREAM_ENDED } from '../reason.ts'
 import { timeMs } from '../time-of-event.ts'
 import { filterOf } from './terms.ts'
 
-export interface SearchColumns {
-  readonly min_ms: number
-  readonly max_ms: number
-  /** When the earliest request of the events began; `max_ms` if no event has the id of its request. */
-  readonly start_ms: number
-  /** A Bloom filter; see {@link filterOf}. */
-  readonly terms: Uint8Array
-  /** 16 bytes for each event. */
-  readonly ids: Uint8Array
-  readonly usage: readonly UsageCount[]
-}
+export type SearchColumns = ReturnType<typeof searchColumnsOf>
 
 /** Requests of an API key in a block with the same day, outcome and route. A row of `audit_usage`. */
 export interface UsageCount {
@@ -38,15 +28,18 @@ export interface UsageCount {
 const BYTES_PER_ID = 16
 const DAY_MS = 86_400_000
 
-export function searchColumnsOf(events: readonly CountedEvent[]): SearchColumns {
+export function searchColumnsOf(events: readonly CountedEvent[]) {
   const times = events.map(({ time }) => timeMs(time))
   const ids = events.flatMap(({ requestId }) => (requestId === '' ? [] : requestId))
   const max_ms = Math.max(...times)
   return {
     min_ms: Math.min(...times),
     max_ms,
+    /** When the earliest request of the events began; `max_ms` if no event has the id of its request. */
     start_ms: Math.min(max_ms, ...ids.map((id) => requestStart(id) || 0)),
+    /** A Bloom filter; see {@link filterOf}. */
     terms: filterOf(events),
+    /** 16 bytes for each event. */
     ids: idsOf(events),
     usage: usageOf(events),
   }

@@ -82,22 +82,10 @@ const ERRORS: Readonly<Partial<Record<PropertyKey, OAuthErrorCode>>> = {
 }
 
 /** The parameters that do not identify the client. Nothing has been decided about them. */
-export interface AuthorizationRequest {
-  readonly state: string | undefined
-  readonly challenge: string
-  /** Undefined: the client requests everything that it may have. */
-  readonly scope: readonly string[] | undefined
-  readonly resources: readonly string[]
-  readonly prompts: ReadonlySet<Prompt>
-  readonly maxAgeSeconds: number | undefined
-  /** Accepted authentication context classes, the preferred one first. Undefined: any. */
-  readonly acr: readonly string[] | undefined
-  /** Thumbprint of the key that the tokens will be bound to (RFC 9449 section 10). */
-  readonly dpopKey: string | undefined
-}
+export type AuthorizationRequest = ReturnType<typeof parseAuthorizationRequest>
 
 /** Throws `Denied` (`oauth_refused`) for the first parameter that is missing or wrong. */
-export function parseAuthorizationRequest(form: OAuthForm): AuthorizationRequest {
+export function parseAuthorizationRequest(form: OAuthForm) {
   const given = Object.fromEntries(
     NAMES.flatMap((name) => {
       const value = form.one(name)
@@ -118,11 +106,14 @@ export function parseAuthorizationRequest(form: OAuthForm): AuthorizationRequest
   return {
     state: data.state,
     challenge: data.code_challenge,
+    /** Undefined: the client requests everything that it may have. */
     scope: scope === undefined ? undefined : namesIn(scope),
     resources,
     prompts: new Set((data.prompt?.split(' ') ?? []) as Prompt[]),
     maxAgeSeconds: data.max_age === undefined ? undefined : Number(data.max_age),
+    /** Accepted authentication context classes, the preferred one first. Undefined: any. */
     acr: essentialAcr(data.claims) ?? data.acr_values?.split(' '),
+    /** Thumbprint of the key that the tokens will be bound to (RFC 9449 section 10). */
     dpopKey: data.dpop_jkt,
   }
 }

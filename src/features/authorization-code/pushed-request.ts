@@ -31,13 +31,6 @@ export interface PushedRequestOptions
   readonly waiting: WaitingRequests
 }
 
-/** RFC 9126 section 2.2. */
-export interface PushedResponse {
-  readonly request_uri: string
-  /** Seconds. */
-  readonly expires_in: number
-}
-
 /**
  * Creates the endpoint. It checks a request as the authorization endpoint does, except what needs the
  * user. The redirect URI of a client with a document is checked only there, unless the document is
@@ -47,7 +40,8 @@ export interface PushedResponse {
  */
 export function createPushedRequestEndpoint(options: PushedRequestOptions) {
   const { issuer, store, endpoint, offer, waiting } = options
-  return async function push(request: OAuthRequest): Promise<PushedResponse> {
+  /** Returns the response of RFC 9126 section 2.2. */
+  return async function push(request: OAuthRequest) {
     const { form, address, identify } = request
     const { client } = await options.authenticate(request)
     identify(principalOfClient(client, issuer))
@@ -73,7 +67,11 @@ export function createPushedRequestEndpoint(options: PushedRequestOptions) {
     const { text, hash } = await newHandle(randomBytes)
     const parameters = formatParameters(form, dpopKey)
     await waiting.put(hash, { kind: 'pushed', client: client.id, parameters }, PUSHED_SECONDS)
-    return { request_uri: REQUEST_URI_PREFIX + text, expires_in: PUSHED_SECONDS }
+    return {
+      request_uri: REQUEST_URI_PREFIX + text,
+      /** Seconds. */
+      expires_in: PUSHED_SECONDS,
+    }
   }
 
   async function proofOf({ method, url, dpop }: OAuthRequest) {

@@ -20,12 +20,6 @@ export interface Tree {
 /** The tree is the gateway's own. */
 export const treeSchema = z.object({ tree: z.object({ root: z.custom<Tree>() }) })
 
-interface Found {
-  readonly subjects: readonly string[]
-  /** False: there may be more. */
-  readonly isComplete: boolean
-}
-
 const MAX_SETS = 20
 const MAX_SUBJECTS = 50
 const checked = z.object({ allowed: z.boolean() })
@@ -41,7 +35,7 @@ export async function findSubjects(
     relation,
     tenant,
   }: Record<'object' | 'relation', string> & { readonly tenant: string | undefined },
-): Promise<Found> {
+) {
   const within = tenant === undefined || tenant === '' ? {} : { tenant }
   const sets = new Set([`${object}#${relation}`])
   const candidates = new Set<string>()
@@ -67,7 +61,11 @@ export async function findSubjects(
       return allowed ? [subject] : []
     }),
   )
-  return { subjects: found.flat(), isComplete }
+  return {
+    subjects: found.flat(),
+    /** False: there may be more. */
+    isComplete,
+  }
 }
 
 /** Returns the subjects and sets that a tree names, except those that it excludes. */

@@ -4,16 +4,7 @@ import type { CorsDefinition } from '../../policy/cors.ts'
 /** Headers by their name, as they are written. */
 type Headers = readonly (readonly [name: string, value: string])[]
 
-export interface CorsRules {
-  /** Whether pages of this origin may read responses. `origin`: the value of `Origin`. */
-  allows(origin: string | undefined): origin is string
-  /** Headers of a response; none without an allowed origin. */
-  ofResponse(origin: string | undefined): Headers
-  /** Whether responses to different pages have different headers. */
-  readonly varyByOrigin: boolean
-  /** Additional headers of the response to a preflight request that is allowed. */
-  ofPreflight(method: string, isPrivateNetwork: boolean): Headers
-}
+export type CorsRules = ReturnType<typeof compileCorsRules>
 
 const EXPOSED = [
   'RateLimit',
@@ -33,10 +24,7 @@ const DEFAULT_MAX_AGE_SECONDS = 7_200
  * Compiles the rules, once for each isolate. `tokenHeaders`: names of the headers, besides
  * `Authorization`, that contain tokens.
  */
-export function compileCorsRules(
-  definition: CorsDefinition,
-  tokenHeaders: readonly string[] = [],
-): CorsRules {
+export function compileCorsRules(definition: CorsDefinition, tokenHeaders: readonly string[] = []) {
   const { origins, credentials = false, privateNetwork = false } = definition
   const { allowHeaders = [], exposeHeaders = [] } = definition
   const { maxAgeSeconds = DEFAULT_MAX_AGE_SECONDS } = definition
@@ -56,13 +44,17 @@ export function compileCorsRules(
   const ofAnyone: Headers = [['Access-Control-Allow-Origin', '*'], ...common]
   const allowed = listOf([...ALLOWED, ...tokenHeaders, ...allowHeaders])
   return {
+    /** Whether pages of this origin may read responses. `origin`: the value of `Origin`. */
     allows,
-    ofResponse(origin) {
+    /** Headers of a response; none without an allowed origin. */
+    ofResponse(origin: string | undefined) {
       if (isAnyone) return ofAnyone
       return allows(origin) ? [['Access-Control-Allow-Origin', origin], ...common] : []
     },
+    /** Whether responses to different pages have different headers. */
     varyByOrigin: !isAnyone,
-    ofPreflight: (method, isPrivateNetwork) => [
+    /** Additional headers of the response to a preflight request that is allowed. */
+    ofPreflight: (method: string, isPrivateNetwork: boolean) => [
       ['Access-Control-Allow-Methods', method],
       ['Access-Control-Allow-Headers', allowed],
       ['Access-Control-Max-Age', String(maxAgeSeconds)],

@@ -103,17 +103,14 @@ const isSame = ({ folded, isPrefix }: Row, { whole }: Readings): boolean =>
 
 const withoutSlash = (text: string): string => text.replace(/\/$/, '')
 
-interface Readings {
-  /** With and without the fragment. */
-  readonly whole: readonly string[]
-  /** Without query, fragment, and slash at the end. */
-  readonly bare: string
-}
+type Readings = ReturnType<typeof listReadings>
 
-function listReadings(uri: string): Readings {
+function listReadings(uri: string) {
   const folded = foldedUri(uri)
   return {
+    /** With and without the fragment. */
     whole: [folded, folded.replace(/#.*$/s, '')],
+    /** Without query, fragment, and slash at the end. */
     bare: withoutSlash(folded.replace(/[?#].*$/s, '')),
   }
 }

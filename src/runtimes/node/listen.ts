@@ -13,13 +13,7 @@ export interface PolicyLimits {
   readonly stallMs: number
 }
 
-export interface Listening {
-  readonly url: string
-  /** Applies to new connections; the stall time also to open ones. */
-  limit(limits: PolicyLimits): void
-  /** See `orderlyEnd`. */
-  end(graceMs: number): Promise<void>
-}
+export type Listening = Awaited<ReturnType<typeof listen>>
 
 /** Resolves when the server listens. Throws the error of the system if it cannot. */
 export async function listen(
@@ -28,7 +22,7 @@ export async function listen(
   limits: PolicyLimits,
   place: { readonly host: string; readonly port: number },
   scheme: 'http' | 'https' = 'http',
-): Promise<Listening> {
+) {
   const latest = latestResponses(http)
   onHandedOver(http, latest, listeners)
   refuseUnreadable(http, latest)
@@ -39,9 +33,11 @@ export async function listen(
   http.listen(place.port, place.host)
   await once(http, 'listening')
   return {
+    /** See `orderlyEnd`. */
     end,
     url: urlOf(http, scheme),
-    limit({ maxHeaderSize, stallMs }) {
+    /** Applies to new connections; the stall time also to open ones. */
+    limit({ maxHeaderSize, stallMs }: PolicyLimits) {
       // Node reads the option for each connection. Its types omit it.
       Object.assign(http, { maxHeaderSize })
       stalls.limit(stallMs)

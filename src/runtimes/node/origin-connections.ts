@@ -46,15 +46,7 @@ export class OriginConnection extends Client {
   }
 }
 
-export interface OriginConnections {
-  dispatch(options: CallOptions, handler: Dispatcher.DispatchHandler): void
-  /** Sends the request on a connection that carries no other one. */
-  dispatchAlone(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void
-  /** Closes the connections, after the responses in progress. */
-  close(): Promise<void>
-}
-
-export function originConnections(origin: string): OriginConnections {
+export function originConnections(origin: string) {
   const options = {
     connect: originConnector(),
     // The deadline of each call is its caller's.
@@ -71,8 +63,12 @@ export function originConnections(origin: string): OriginConnections {
   })
   const alone = new Pool(origin, { ...options, pipelining: 0 })
   return {
-    dispatch: (request, handler) => void kept.dispatch(request, handler),
-    dispatchAlone: (request, handler) => void alone.dispatch(request, handler),
+    dispatch: (request: CallOptions, handler: Dispatcher.DispatchHandler) =>
+      void kept.dispatch(request, handler),
+    /** Sends the request on a connection that carries no other one. */
+    dispatchAlone: (request: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler) =>
+      void alone.dispatch(request, handler),
+    /** Closes the connections, after the responses in progress. */
     async close() {
       await Promise.all([kept.close(), alone.close()])
     },

@@ -21,28 +21,13 @@ export interface TrustedProxiesOptions {
   readonly targetHeaders?: readonly TargetHeader[] | undefined
 }
 
-export interface TrustedProxies {
-  /**
-   * Returns the client's address: that of the connection, unless a trusted proxy made it. Then it is
-   * the rightmost address of the header that is not of a trusted proxy: each proxy appends the address
-   * of its own client, and a client can write only what is left of that. Returns undefined if a trusted
-   * proxy reported no address of its client.
-   */
-  addressOf(c: Context): string | undefined
-  /**
-   * Returns what the proxy next to the client reported about the request. Undefined if no trusted
-   * proxy made the connection, or no header of theirs is read. Unreadable values are absent.
-   */
-  originOf(c: Context): ReportedOrigin | undefined
-  /** Reports whether a trusted proxy made the connection. */
-  isFromProxy(incoming: NodeBindings['incoming']): boolean
-}
+export type TrustedProxies = ReturnType<typeof trustedProxies>
 
 export function trustedProxies({
   trusted,
   header = 'x-forwarded-for',
   targetHeaders = [],
-}: TrustedProxiesOptions): TrustedProxies {
+}: TrustedProxiesOptions) {
   const peers = createLruMap<string, Peer>({ max: MAX_CACHED_PEERS })
   const names: ReadonlySet<TargetHeader> = new Set(targetHeaders)
 
@@ -76,13 +61,24 @@ export function trustedProxies({
   }
 
   return {
-    isFromProxy: (incoming) => peerOf(incoming).isProxy,
-    addressOf(c) {
+    /** Reports whether a trusted proxy made the connection. */
+    isFromProxy: (incoming: NodeBindings['incoming']) => peerOf(incoming).isProxy,
+    /**
+     * Returns the client's address: that of the connection, unless a trusted proxy made it. Then it is
+     * the rightmost address of the header that is not of a trusted proxy: each proxy appends the address
+     * of its own client, and a client can write only what is left of that. Returns undefined if a trusted
+     * proxy reported no address of its client.
+     */
+    addressOf(c: Context) {
       const peer = findPeer(c)
       if (!peer.isProxy) return peer.address
       return clientIn(receivedHeaders(c).get(header), peer).address
     },
-    originOf(c) {
+    /**
+     * Returns what the proxy next to the client reported about the request. Undefined if no trusted
+     * proxy made the connection, or no header of theirs is read. Unreadable values are absent.
+     */
+    originOf(c: Context) {
       if (names.size === 0) return undefined
       const peer = findPeer(c)
       if (!peer.isProxy) return undefined

@@ -8,12 +8,7 @@ import type { LatestResponse } from './upgrades.ts'
 const STEPS = 10
 const MAX_STEP_MS = 5_000
 
-export interface StallWatch {
-  /** Watches a connection of a WebSocket's origin, which may not read either. */
-  add(socket: Duplex): void
-  /** Changes the time of all connections, in milliseconds. */
-  limit(stallMs: number): void
-}
+export type StallWatch = ReturnType<typeof watchStalls>
 
 /** What the last look at a connection found. */
 interface Watched {
@@ -31,7 +26,7 @@ interface Watched {
  * `latest` returns the latest response of a connection. Keeping the latest request here as well would cost a
  * listener for each request, and an old object that refers to a young one.
  */
-export function watchStalls(server: Server, ms: number, latest: LatestResponse): StallWatch {
+export function watchStalls(server: Server, ms: number, latest: LatestResponse) {
   const open = new Map<Duplex, Watched>()
   let stallMs = ms
   let timer = start()
@@ -61,8 +56,10 @@ export function watchStalls(server: Server, ms: number, latest: LatestResponse):
   server.on('connection', add).on('secureConnection', add)
   server.once('close', () => clearInterval(timer))
   return {
+    /** Watches a connection of a WebSocket's origin, which may not read either. */
     add,
-    limit(next) {
+    /** Changes the time of all connections, in milliseconds. */
+    limit(next: number) {
       if (next === stallMs) return
       stallMs = next
       clearInterval(timer)

@@ -64,22 +64,19 @@ export interface SpoolPlace {
   readonly maxBytes: number
 }
 
-/** Where the audit trail on Node is stored. */
-export interface AuditPlaces {
-  /** Whether events are sent to the stream of Redis. */
-  readonly hasQueue: boolean
-  /** The address of the database. Undefined: another process consumes the stream. */
-  readonly database: string | undefined
-  /** Undefined: while Redis fails, events wait in memory. */
-  readonly spool: SpoolPlace | undefined
-}
-
-/** Reads the places of valid variables. Returns no places for variables with mistakes. */
-export function auditPlaces(variables: unknown): AuditPlaces {
+/** Reads where the audit trail on Node is stored, from valid variables. Returns no places for variables with mistakes. */
+export function auditPlaces(variables: unknown) {
   const settings = schema.safeParse(variables).data ?? {}
   const { AUDIT_DATABASE: database, AUDIT_STREAM } = settings
   const hasQueue = (database ?? AUDIT_STREAM) !== undefined
-  return { hasQueue, database, spool: hasQueue ? spoolOf(settings) : undefined }
+  return {
+    /** Whether events are sent to the stream of Redis. */
+    hasQueue,
+    /** The address of the database. Undefined: another process consumes the stream. */
+    database,
+    /** Undefined: while Redis fails, events wait in memory. */
+    spool: hasQueue ? spoolOf(settings) : undefined,
+  }
 }
 
 /** The default is beside the file of SQLite, which is on a disk that the gateway writes. */

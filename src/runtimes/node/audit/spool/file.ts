@@ -42,13 +42,6 @@ CREATE TABLE IF NOT EXISTS events (
 ) STRICT;
 `
 
-/** The oldest events. */
-export interface SpoolPage {
-  readonly events: readonly string[]
-  /** Names the last event for `remove`. */
-  readonly lastSeq: number
-}
-
 /**
  * A file that several processes of one machine may use at once. Each call blocks the thread, and throws
  * the error of SQLite; then it has no effect. What a call has stored survives the end of the process
@@ -102,7 +95,7 @@ export function openSpoolFile(directory: string, maxBytes: number) {
     /** Writes what is stored to the disk. */
     sync: (): void => db.exec('PRAGMA wal_checkpoint(PASSIVE)'),
     /** Returns the oldest events: at most `maxEvents`, and at most `maxBytes` unless the first is larger. */
-    read(maxEvents: number, maxBytesRead: number): SpoolPage {
+    read(maxEvents: number, maxBytesRead: number) {
       const events: string[] = []
       let [bytes, lastSeq] = [0, 0]
       for (const row of select.iterate(maxEvents)) {
@@ -112,7 +105,11 @@ export function openSpoolFile(directory: string, maxBytes: number) {
         events.push(event)
         lastSeq = Number(row.seq)
       }
-      return { events, lastSeq }
+      return {
+        events,
+        /** Names the last event for `remove`. */
+        lastSeq,
+      }
     },
     /** Removes the events up to `lastSeq`. */
     remove: (lastSeq: number): void => void removeUpTo.run(lastSeq),

@@ -13,19 +13,6 @@ const CIRCLES_MS = 60_000
 const ANNOUNCED =
   'set cluster-announce-ip, cluster-announce-hostname and cluster-announce-port of each node to what gateways reach'
 
-export interface ClusterProblems {
-  /** Returns what is wrong now, and what to do. Contains no text of Redis. */
-  list(): readonly string[]
-  /** Returns what a failed proof of a master means, or nothing if a later proof may succeed. */
-  describe(node: ClusterNode, cause: unknown): readonly string[]
-  /** Writes what is new, or is no longer wrong, to the log. */
-  report(): void
-  /** Returns texts that the caller shows, and that the log need not repeat. */
-  shown(texts: readonly string[]): readonly string[]
-  /** A call was sent on too often. */
-  circled(): void
-}
-
 interface ProblemOptions {
   readonly router: Pick<ClusterRouter, 'masters' | 'isReachedByOthers' | 'failure'>
   readonly checks: Pick<ClusterChecks, 'findings'>
@@ -35,17 +22,12 @@ interface ProblemOptions {
 }
 
 /** Creates the list. Without a finding, it is empty, also while masters are down: circuit breakers report that. */
-export function createClusterProblems({
-  router,
-  checks,
-  log,
-  now,
-}: ProblemOptions): ClusterProblems {
+export function createClusterProblems({ router, checks, log, now }: ProblemOptions) {
   const doubtedSince = new Map<string, number>()
   let logged = new Set<string>()
   let circledMs = Number.NEGATIVE_INFINITY
 
-  const describe: ClusterProblems['describe'] = (node, cause) => {
+  const describe = (node: ClusterNode, cause: unknown): readonly string[] => {
     const text = textFor(node, cause)
     return text === undefined ? [] : [`REDIS_URL: ${text}`]
   }
@@ -110,18 +92,23 @@ export function createClusterProblems({
   }
 
   return {
+    /** Returns what is wrong now, and what to do. Contains no text of Redis. */
     list,
+    /** Returns what a failed proof of a master means, or nothing if a later proof may succeed. */
     describe,
+    /** Writes what is new, or is no longer wrong, to the log. */
     report() {
       const current = new Set([...list(), ...checks.findings().warnings])
       for (const text of current) if (!logged.has(text)) log(text)
       for (const text of logged) if (!current.has(text)) log(`corrected: ${text}`)
       logged = current
     },
-    shown(texts) {
+    /** Returns texts that the caller shows, and that the log need not repeat. */
+    shown(texts: readonly string[]) {
       logged = new Set([...logged, ...texts])
       return texts
     },
+    /** A call was sent on too often. */
     circled() {
       circledMs = now()
     },
