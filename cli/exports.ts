@@ -3,7 +3,7 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import * as z from 'zod/mini'
 import type { StoredBlock, StoredRow } from './chain-hash.ts'
-import { Failure, REFUSED, usage } from './failure.ts'
+import { Failure, refused, usage } from './failure.ts'
 import type { ChainPage } from './verify.ts'
 
 /** File names of the audit Worker: `seq` of the first and the last row. */
@@ -71,7 +71,7 @@ async function fileOf(path: string): Promise<ExportFile> {
   if (first !== undefined) return { path, first: Number(first), last: Number(last) }
   const { rows, blocks } = await rowsOf(path)
   if (rows.length + blocks.length === 0)
-    throw new Failure(REFUSED, 'unreadable_export', `${path}: the file contains no row`)
+    throw refused('unreadable_export', `${path}: the file contains no row`)
   const begin = Math.min(Number(rows[0]?.seq ?? Infinity), blocks[0]?.first_seq ?? Infinity)
   const end = Math.max(Number(rows.at(-1)?.seq ?? 0), blocks.at(-1)?.last_seq ?? 0)
   return { path, first: begin, last: end }
@@ -95,7 +95,7 @@ async function rowsOf(path: string): Promise<FileRows> {
       open.lines.push(entry.text)
     else {
       const detail = `${path}: line ${index + 1} is not a row of the audit trail`
-      throw new Failure(REFUSED, 'unreadable_export', detail)
+      throw refused('unreadable_export', detail)
     }
   }
   return { rows, checkpoints, blocks }

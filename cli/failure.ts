@@ -81,6 +81,11 @@ export const findingsOf = (error: Error): readonly Finding[] =>
   mistakesOf(error).map((mistake) => ({ ...mistake, in: '', path: '', message: textOf(mistake) }))
 
 /** Creates the failure for incorrect usage of a command. No request was sent. */
-export function usage(detail: string): Failure {
-  return new Failure(USAGE, 'usage', detail)
-}
+export const usage = (detail: string): Failure => new Failure(USAGE, 'usage', detail)
+
+/** Creates a failure with the exit code of a refusal. */
+export const refused = (code: string, detail: string): Failure => new Failure(REFUSED, code, detail)
+
+/** Creates the failure of a call after which a later one may succeed. */
+export const undecided = (code: string, detail: string): Failure =>
+  new Failure(UNDECIDED, code, detail)

@@ -1,7 +1,7 @@
 /** Client of the operators' API. It uses the login of a person, or requests its own access token and keeps that in memory. */
 import { randomBytes } from 'node:crypto'
 import type { Connection } from './connection.ts'
-import { Failure, REFUSED, usage } from './failure.ts'
+import { Failure, REFUSED, refused, usage } from './failure.ts'
 import { exchange, WAITING_TIMEOUT_MS } from './http.ts'
 
 const METADATA_PATH = '/.well-known/oauth-authorization-server'
@@ -81,7 +81,7 @@ export function createGateway(connection: Connection, signal?: AbortSignal) {
     })
     const named = metadata[name]
     if (typeof named !== 'string' || !URL.canParse(named)) {
-      throw new Failure(REFUSED, 'unexpected_answer', `the gateway has no ${name}`)
+      throw refused('unexpected_answer', `the gateway has no ${name}`)
     }
     return new URL(new URL(named).pathname, connection.url)
   }
@@ -118,7 +118,7 @@ export function createGateway(connection: Connection, signal?: AbortSignal) {
       })
       const { access_token: value, expires_in: seconds } = answer
       if (typeof value !== 'string') {
-        throw new Failure(REFUSED, 'unexpected_answer', 'the gateway returned no access token')
+        throw refused('unexpected_answer', 'the gateway returned no access token')
       }
       const lifeMs = typeof seconds === 'number' ? seconds * 1_000 : 0
       token = { value, renewAtMs: Date.now() + lifeMs - RENEW_MS }

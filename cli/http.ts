@@ -2,7 +2,7 @@
  * Sends one HTTP request: with a timeout, no redirects, a JSON response, and errors as failures.
  */
 import { remedyFor, unreachable } from '../dev/start/unreachable.ts'
-import { type ExitCode, Failure, type Finding, REFUSED, UNDECIDED } from './failure.ts'
+import { type ExitCode, Failure, type Finding, REFUSED, UNDECIDED, undecided } from './failure.ts'
 import { plainFinding } from './plain-findings.ts'
 
 /** Timeout of the whole response. Longer than the gateway ever takes. */
@@ -64,15 +64,11 @@ export async function exchange(request: HttpRequest): Promise<object> {
 function connectionFailure(url: URL, error: unknown, timeoutMs: number): Failure {
   if ((error as Error).name === 'TimeoutError') {
     const seconds = timeoutMs / 1_000
-    return new Failure(
-      UNDECIDED,
-      'gateway_timeout',
-      `${url.origin} did not respond within ${seconds} s`,
-    )
+    return undecided('gateway_timeout', `${url.origin} did not respond within ${seconds} s`)
   }
   const problem = unreachable(error as Error)
   const detail = [`${url.origin} ${problem}`, remedyFor(problem, '')].filter(Boolean).join('. ')
-  return new Failure(UNDECIDED, 'gateway_unreachable', detail)
+  return undecided('gateway_unreachable', detail)
 }
 
 /** Parses a problem document (RFC 9457) or an OAuth error (RFC 6749 section 5.2). */

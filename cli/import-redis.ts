@@ -9,7 +9,7 @@ import {
   type Pass,
 } from '../src/runtimes/node/redis/import/import-keys.ts'
 import { connectResp, type RespClient } from '../src/runtimes/node/redis/resp.ts'
-import { Failure, REFUSED, UNDECIDED, usage } from './failure.ts'
+import { refused, undecided, usage } from './failure.ts'
 import { createOutput } from './output.ts'
 import { createProgress } from './progress.ts'
 import { counted, table } from './text.ts'
@@ -66,7 +66,7 @@ export async function importRedis(options: ImportRedisOptions): Promise<void> {
     if (!(error instanceof Unavailable)) throw error
     const detail =
       'the standalone Redis or the cluster did not answer, or refused a command; the import can be repeated'
-    throw new Failure(UNDECIDED, 'redis_unavailable', detail)
+    throw undecided('redis_unavailable', detail)
   } finally {
     from.close()
     to.close()
@@ -107,12 +107,12 @@ async function checked(client: RespClient, name: string): Promise<readonly strin
   } catch (error) {
     if (!(error instanceof Misconfigured)) throw error
     const text = error.mistakes.join('; ').replaceAll('REDIS_URL', name)
-    throw new Failure(REFUSED, 'misconfigured', text)
+    throw refused('misconfigured', text)
   }
 }
 
 function report(done: Import, { final: isFinal, dryRun, json }: ImportRedisOptions): void {
-  if (done.outcome === 'refused') throw new Failure(REFUSED, done.why, REFUSALS[done.why])
+  if (done.outcome === 'refused') throw refused(done.why, REFUSALS[done.why])
   const { passes, outcome } = done
   const output = createOutput(json)
   const rows = rowsOf(passes)
@@ -130,17 +130,12 @@ function report(done: Import, { final: isFinal, dryRun, json }: ImportRedisOptio
   output.remark(`Passes: ${passes.length}, copied: ${copied}, removed: ${removed}${written}`)
   if (unknown > 0) output.remark(`${counted(unknown, 'key')} of no known kind: not copied.`)
   if (outcome === 'changing')
-    throw new Failure(
-      REFUSED,
+    throw refused(
       'source_changes',
       'the standalone still changes: stop all gateways on it, and repeat --final',
     )
   if (outcome === 'pending')
-    throw new Failure(
-      UNDECIDED,
-      'incomplete',
-      'some lanes do not have all revocations yet; repeat --final',
-    )
+    throw undecided('incomplete', 'some lanes do not have all revocations yet; repeat --final')
   if (!isFinal && !dryRun)
     output.remark(
       `Next: stop the gateways, and import the rest (${counted(left, 'key')}) with --final.`,

@@ -4,7 +4,7 @@ import { serveProject } from '../dev/start/serve.ts'
 import { readSettings } from '../dev/start/settings.ts'
 import { createShutdown } from '../dev/start/shutdown.ts'
 import { openProject } from '../dev/start/user-project.ts'
-import { Failure, REFUSED } from './failure.ts'
+import { refused } from './failure.ts'
 import { createLive } from './live/live.ts'
 import { printFailure } from './output.ts'
 import { followPolicy } from './policy/follow.ts'
@@ -35,8 +35,7 @@ export async function serveFolder(root: string, { json, verbose }: ServeOptions)
     const { message } = error as Error
     // The message may have several lines: the mistakes of a configuration, or wrangler's output.
     if (!shutdown.signal.aborted && !json) process.stderr.write(`portcullis: ${message}\n`)
-    if (!shutdown.signal.aborted && json)
-      printFailure(new Failure(REFUSED, 'not_running', message), json)
+    if (!shutdown.signal.aborted && json) printFailure(refused('not_running', message), json)
   }
   return await shutdown.exit(1)
 }

@@ -9,7 +9,7 @@ import type {
 } from '../src/runtimes/node/index.ts'
 import { mistakeOfRuntime } from '../src/runtimes/node/other-runtime.ts'
 import { valuesIn } from './deploy/values.ts'
-import { Failure, findingsOf, mistakesOf, REFUSED, USAGE, usage } from './failure.ts'
+import { Failure, findingsOf, mistakesOf, REFUSED, refused, USAGE, usage } from './failure.ts'
 import { boundHeap } from './heap-flags.ts'
 import { listenFailure } from './listen-failure.ts'
 import { createLive } from './live/live.ts'
@@ -185,7 +185,7 @@ async function orEnd<Value>(work: () => Value | Promise<Value>, json: boolean): 
       : (listenFailure(error) ?? original)
     const failure = isMistake
       ? new Failure(USAGE, 'misconfigured', message, { findings: findingsOf(error as Error) })
-      : new Failure(REFUSED, 'not_running', message)
+      : refused('not_running', message)
     // Before the server starts, an operator reads the output. A list of mistakes has several lines.
     endLog()
     if (json) printFailure(failure, json)

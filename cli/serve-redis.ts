@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { startRedisRest } from '../dev/start/redis-rest.ts'
 import { createShutdown } from '../dev/start/shutdown.ts'
-import { Failure, REFUSED, usage } from './failure.ts'
+import { refused, usage } from './failure.ts'
 import { createOutput, printFailure } from './output.ts'
 import { readVariables } from './text-file.ts'
 
@@ -47,7 +47,7 @@ export async function serveRedis(options: ServeRedisOptions): Promise<never> {
     throw new Error(`the local Redis ended, and its data is lost (${await rest.died}); start again`)
   } catch (error) {
     if (!shutdown.signal.aborted) {
-      printFailure(new Failure(REFUSED, 'not_running', (error as Error).message), json)
+      printFailure(refused('not_running', (error as Error).message), json)
     }
   }
   return await shutdown.exit(1)

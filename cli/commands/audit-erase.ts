@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { id, seconds } from '../arguments.ts'
 import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
-import { Failure, REFUSED } from '../failure.ts'
+import { refused } from '../failure.ts'
 
 interface EraseOptions extends CommonOptions {
   readonly subject: string
@@ -53,7 +53,7 @@ export function addErase(audit: Command): void {
       }
       if (erasure.state !== 'done' && wait > 0) {
         const detail = `it continues without the command: portcullis audit erasure ${erasure.id}`
-        throw new Failure(REFUSED, 'erasure_not_done', detail)
+        throw refused('erasure_not_done', detail)
       }
       if (erasure.state === 'done' && erasure.rows === 0)
         output.remark('No event has this subject and issuer: nothing was erased.')

@@ -23,7 +23,7 @@ import {
   type Values,
 } from '../deploy/values.ts'
 import { createWrangler, type RunWrangler } from '../deploy/wrangler.ts'
-import { Failure, REFUSED, UNDECIDED, usage } from '../failure.ts'
+import { type Failure, refused, undecided, usage } from '../failure.ts'
 import { createOutput, type Output } from '../output.ts'
 import { deployerOf } from '../policy/deployed-by.ts'
 import { issuersOfProject } from '../policy/issuers.ts'
@@ -219,7 +219,7 @@ async function rollBack(options: RollbackOptions): Promise<void> {
     options.to ?? earlier.find((deployment) => deployment.version !== present?.version)?.version
   if (present === undefined || version === undefined) {
     const detail = `${worker} has no earlier version to return to`
-    throw new Failure(REFUSED, 'no_earlier_version', detail)
+    throw refused('no_earlier_version', detail)
   }
   output.remark(`${worker} serves version ${present.version}, from ${present.createdAt}.`)
   await confirm(`Return to version ${version}?`, options)
@@ -271,8 +271,7 @@ async function confirm(
 }
 
 function notReady({ publicUrl }: Plan, last: string, rollback: string, path: string): Failure {
-  return new Failure(
-    UNDECIDED,
+  return undecided(
     'not_ready',
     `deployed, but ${publicUrl}${path} was not ready in time (${last}). A new domain may need some minutes. To return to the previous version: ${rollback}`,
   )

@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander'
 import type { SigningAlgorithm, SigningJwk } from '../../dev/keys/change.ts'
 import { type CommonOptions, offlineCommand, onlineCommand, workWith } from '../command.ts'
-import { Failure, REFUSED, usage } from '../failure.ts'
+import { refused, usage } from '../failure.ts'
 import { createOutput } from '../output.ts'
 
 interface KeyList {
@@ -98,7 +98,7 @@ async function withFile(
   try {
     keys = await change(tools)
   } catch (error) {
-    throw new Failure(REFUSED, 'keys_file', (error as Error).message)
+    throw refused('keys_file', (error as Error).message)
   }
   const nowMs = Date.now()
   output.result({ keys: tools.factsOf(keys, nowMs) }, tools.tableOf(keys, nowMs))

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { portNumber } from '../arguments.ts'
 import { type CommonOptions, offlineCommand, workWith } from '../command.ts'
 import { DEFAULT_URL, gatewayUrl } from '../connection.ts'
-import { Failure, REFUSED, usage } from '../failure.ts'
+import { Failure, REFUSED, refused, usage } from '../failure.ts'
 import { type Login, loginFor } from '../login/store.ts'
 import { createOutput } from '../output.ts'
 import { record } from '../text.ts'
@@ -116,8 +116,7 @@ async function logOut(options: Pick<LoginOptions, 'url' | 'json'>): Promise<void
   const url = gatewayUrl(options, process.env)
   const login = loginFor(url)
   const output = createOutput(options.json ?? false)
-  if (login === undefined)
-    throw new Failure(REFUSED, 'not_logged_in', `there is no login for ${url}`)
+  if (login === undefined) throw refused('not_logged_in', `there is no login for ${url}`)
   const { endLogin } = await import('../login/flows.ts')
   const problem = await endLogin(url, login)
   output.result({ gateway: url, revoked: problem === undefined }, `Logged out of ${url}.`)

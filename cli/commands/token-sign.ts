@@ -5,7 +5,7 @@ import type { Command } from 'commander'
 import { repeated, seconds } from '../arguments.ts'
 import { alias, offlineCommand } from '../command.ts'
 import { valuesIn } from '../deploy/values.ts'
-import { Failure, REFUSED, usage } from '../failure.ts'
+import { refused, usage } from '../failure.ts'
 import { createOutput } from '../output.ts'
 import { requireProject } from '../project.ts'
 
@@ -80,7 +80,7 @@ async function sign(options: SignOptions): Promise<void> {
     mayCreate: PROJECT_FILES.some((name) => existsSync(join(root, name))),
   }
   const token = await localToken(request, root, process.env, source).catch((error: Error) => {
-    throw new Failure(REFUSED, 'invalid_signing_keys', error.message)
+    throw refused('invalid_signing_keys', error.message)
   })
   createOutput(options.json ?? false).result({ token }, token)
 }

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { repeated, seconds, textOf } from '../arguments.ts'
 import { alias, type CommonOptions, offlineCommand, onlineCommand, workWith } from '../command.ts'
 import { decodeToken } from '../decode.ts'
-import { Failure, REFUSED } from '../failure.ts'
+import { REFUSED, refused } from '../failure.ts'
 import { createOutput } from '../output.ts'
 import { record } from '../text.ts'
 import { addSign } from './token-sign.ts'
@@ -102,11 +102,7 @@ function addDecode(token: Command): void {
       const decoded = decodeToken(await textOf(argument))
       const output = createOutput(options.json ?? false)
       if (decoded === undefined) {
-        throw new Failure(
-          REFUSED,
-          'not_a_jwt',
-          'the token is not a JWT; only the gateway can read it',
-        )
+        throw refused('not_a_jwt', 'the token is not a JWT; only the gateway can read it')
       }
       const { header, claims } = decoded
       const text = [

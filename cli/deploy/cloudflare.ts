@@ -1,5 +1,5 @@
 /** Reads the state of an account with the Cloudflare API. It changes nothing. */
-import { Failure, REFUSED, UNDECIDED } from '../failure.ts'
+import { Failure, REFUSED, refused, UNDECIDED, undecided } from '../failure.ts'
 
 const DEFAULT_BASE_URL = 'https://api.cloudflare.com/client/v4'
 const TIMEOUT_MS = 20_000
@@ -56,7 +56,7 @@ export function createCloudflare({ token, accountId, baseUrl = DEFAULT_BASE_URL 
       text = await response.text()
     } catch {
       const host = new URL(baseUrl).host
-      throw new Failure(UNDECIDED, 'cloudflare_unreachable', `no response from ${host}`)
+      throw undecided('cloudflare_unreachable', `no response from ${host}`)
     }
     const { result, errors = [] } = objectIn(text) as Partial<Answer>
     return { status: response.status, result, errors }
@@ -71,7 +71,7 @@ export function createCloudflare({ token, accountId, baseUrl = DEFAULT_BASE_URL 
       // What is absent would be created: a response of a proxy must not count as an empty list.
       if (result !== undefined) return result
       const detail = `${path}: the response is not one of the Cloudflare API`
-      throw new Failure(UNDECIDED, 'cloudflare_error', detail)
+      throw undecided('cloudflare_error', detail)
     }
     if (status === HTTP_UNAUTHORIZED || status === HTTP_FORBIDDEN) throw await unauthorized(path)
     const [{ code = status, message = 'no reason given' } = {}] = errors
@@ -89,15 +89,13 @@ export function createCloudflare({ token, accountId, baseUrl = DEFAULT_BASE_URL 
       ({ result }) => (result as { status?: string })?.status === 'active',
     )
     if (!isValid) {
-      return new Failure(
-        REFUSED,
+      return refused(
         'wrong_token',
         'Cloudflare does not accept CLOUDFLARE_API_TOKEN: it is wrong, or it has expired',
       )
     }
     const [, area] = path.split('/')
-    return new Failure(
-      REFUSED,
+    return refused(
       'wrong_account',
       `CLOUDFLARE_API_TOKEN may not use /${area} of the account ${accountId}; check CLOUDFLARE_ACCOUNT_ID, and these permissions of the token: ${PERMISSIONS}`,
     )

@@ -4,7 +4,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Mistake } from '../../src/problems/mistake.ts'
 import { isNamedByPolicy } from '../../src/validators/environment.ts'
-import { Failure, REFUSED } from '../failure.ts'
+import { Failure, refused } from '../failure.ts'
 import { mistakesInApp, secretsOfApp } from './app.ts'
 import type { Cloudflare } from './cloudflare.ts'
 import { type Environment, type EnvironmentWorker, isOfApp } from './environment.ts'
@@ -152,8 +152,7 @@ async function publicUrlOf(
   const subdomain = await cloudflare.subdomain()
   if (subdomain !== undefined && gateway?.table.workers_dev !== false)
     return `https://${gateway?.name}.${subdomain}.workers.dev`
-  throw new Failure(
-    REFUSED,
+  throw refused(
     'no_address',
     'the Worker would have no address: set PUBLIC_URL, or add a custom domain to [[routes]], or create a workers.dev subdomain in the dashboard',
   )

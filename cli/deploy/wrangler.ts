@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
-import { Failure, REFUSED, usage } from '../failure.ts'
+import { Failure, refused, usage } from '../failure.ts'
 
 const PROGRAM = join('node_modules', 'wrangler', 'bin', 'wrangler.js')
 const KEPT_LINES = 12
@@ -66,7 +66,7 @@ export function createWrangler({ cwd, env, scratch, secrets }: WranglerOptions):
     if (code === 0) return lastReport(reports)
     const command = args.filter((word) => !word.startsWith('-')).slice(0, 2)
     const why = redacted(complaintIn(output), secrets)
-    throw new Failure(REFUSED, 'wrangler_failed', `wrangler ${command.join(' ')}: ${why}`)
+    throw refused('wrangler_failed', `wrangler ${command.join(' ')}: ${why}`)
   }
 }
 

@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import * as oauth from 'oauth4webapi'
-import { Failure, REFUSED, UNDECIDED } from '../failure.ts'
+import { refused, undecided } from '../failure.ts'
 import { openInBrowser } from '../live/browser.ts'
 import { visible } from '../text.ts'
 import { failureOf, loginOf, type Server } from './server.ts'
@@ -35,8 +35,7 @@ export interface BrowserOptions {
 export async function logInByBrowser(server: Server, options: BrowserOptions): Promise<Login> {
   const { metadata, client } = server
   if (metadata.authorization_endpoint === undefined)
-    throw new Failure(
-      REFUSED,
+    throw refused(
       'no_authorization_endpoint',
       `${visible(metadata.issuer)} has no authorization endpoint; try --device`,
     )
@@ -122,10 +121,10 @@ async function listenForCallback(port: number, state: string) {
   await new Promise<void>((listening, failed) => {
     http.once('error', failed).listen(port, HOST, listening)
   }).catch((error: NodeJS.ErrnoException) => {
-    throw new Failure(REFUSED, 'port_in_use', `port ${port} on ${HOST}: ${error.code}`)
+    throw refused('port_in_use', `port ${port} on ${HOST}: ${error.code}`)
   })
   const timer = setTimeout(
-    () => reject(new Failure(UNDECIDED, 'login_timeout', 'there was no login within 5 minutes')),
+    () => reject(undecided('login_timeout', 'there was no login within 5 minutes')),
     PATIENCE_MS,
   )
   const { port: own } = http.address() as AddressInfo

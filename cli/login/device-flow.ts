@@ -1,7 +1,7 @@
 /** Login on another device (RFC 8628), for machines without a browser. */
 import { setTimeout as wait } from 'node:timers/promises'
 import * as oauth from 'oauth4webapi'
-import { Failure, REFUSED, UNDECIDED } from '../failure.ts'
+import { refused, undecided } from '../failure.ts'
 import { visible } from '../text.ts'
 import { failureOf, loginOf, type Server } from './server.ts'
 import type { Login } from './store.ts'
@@ -22,8 +22,7 @@ export async function logInByDevice(server: Server, options: DeviceOptions): Pro
   const { metadata, client } = server
   const { scope, resource, print } = options
   if (metadata.device_authorization_endpoint === undefined)
-    throw new Failure(
-      REFUSED,
+    throw refused(
       'no_device_endpoint',
       `${visible(metadata.issuer)} offers no login by device code; leave out --device`,
     )
@@ -63,5 +62,5 @@ export async function logInByDevice(server: Server, options: DeviceOptions): Pro
   } catch (error) {
     throw failureOf(error, metadata.issuer)
   }
-  throw new Failure(UNDECIDED, 'login_timeout', 'the code has expired; log in again')
+  throw undecided('login_timeout', 'the code has expired; log in again')
 }

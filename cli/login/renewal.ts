@@ -1,6 +1,6 @@
 /** The access token of a login: renewed when it expires, and ended at the logout. */
 import * as oauth from 'oauth4webapi'
-import { Failure, REFUSED } from '../failure.ts'
+import { refused } from '../failure.ts'
 import { failureOf, loginOf, serverOf } from './server.ts'
 import { alone, type Login, loginFor, saveLogin } from './store.ts'
 
@@ -19,7 +19,7 @@ export async function accessTokenFor(url: string): Promise<string> {
     // Another command may have renewed it.
     const now = loginFor(url)
     if (now !== undefined && isFresh(now)) return now.accessToken
-    if (now?.refreshToken === undefined) throw new Failure(REFUSED, 'login_expired', EXPIRED)
+    if (now?.refreshToken === undefined) throw refused('login_expired', EXPIRED)
     const renewed = await renew(now, now.refreshToken)
     // Not over those of another command: this process may have been suspended, and its lock removed.
     if (loginFor(url)?.refreshToken === now.refreshToken) saveLogin(url, renewed)
@@ -44,7 +44,7 @@ async function renew(login: Login, refreshToken: string): Promise<Login> {
     return loginOf({ metadata, client }, tokens, login)
   } catch (error) {
     if (error instanceof oauth.ResponseBodyError && error.error === 'invalid_grant')
-      throw new Failure(REFUSED, 'login_expired', EXPIRED)
+      throw refused('login_expired', EXPIRED)
     throw failureOf(error, login.issuer)
   }
 }

@@ -1,7 +1,7 @@
 /** The authorization server at which a person logs in: its metadata, and calls to it. */
 import * as oauth from 'oauth4webapi'
 import { decodeToken } from '../decode.ts'
-import { Failure, REFUSED, UNDECIDED, usage } from '../failure.ts'
+import { Failure, refused, undecided, usage } from '../failure.ts'
 import { visible } from '../text.ts'
 import type { Login } from './store.ts'
 
@@ -38,11 +38,7 @@ export async function discover(issuer: string, clientId: string): Promise<Server
     })
     return { metadata, client, options }
   }
-  throw new Failure(
-    REFUSED,
-    'no_metadata',
-    `${visible(issuer)} has no metadata of an authorization server`,
-  )
+  throw refused('no_metadata', `${visible(issuer)} has no metadata of an authorization server`)
 }
 
 function issuerOf(text: string): URL {
@@ -62,7 +58,7 @@ export function loginOf(
 ): Login {
   const { access_token: accessToken, refresh_token: refreshToken, expires_in: seconds } = tokens
   if (tokens.token_type !== 'bearer')
-    throw new Failure(REFUSED, 'unexpected_answer', 'the issuer sent no bearer token')
+    throw refused('unexpected_answer', 'the issuer sent no bearer token')
   const claims = oauth.getValidatedIdTokenClaims(tokens) ?? decodeToken(accessToken)?.claims ?? {}
   const text = (name: string) => {
     const value = (claims as Readonly<Record<string, unknown>>)[name]
@@ -108,17 +104,16 @@ export function failureOf(error: unknown, issuer: string): Failure {
     error instanceof oauth.AuthorizationResponseError
   ) {
     const detail = `${error.error}${error.error_description ? `: ${error.error_description}` : ''}`
-    return new Failure(REFUSED, 'login_refused', `${of}: ${bounded(detail)}`)
+    return refused('login_refused', `${of}: ${bounded(detail)}`)
   }
   if (
     error instanceof oauth.OperationProcessingError ||
     error instanceof oauth.WWWAuthenticateChallengeError
   )
-    return new Failure(REFUSED, 'unexpected_answer', `${of}: ${bounded(error.message)}`)
+    return refused('unexpected_answer', `${of}: ${bounded(error.message)}`)
   const { name, message, cause } = error as Error
   const code = (cause as NodeJS.ErrnoException | undefined)?.code ?? message
-  return new Failure(
-    UNDECIDED,
+  return undecided(
     'issuer_unreachable',
     `${of}: ${name === 'TimeoutError' ? 'no answer in time' : bounded(String(code))}`,
   )

@@ -17,7 +17,7 @@ import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { replace } from '../../dev/private-file.ts'
-import { Failure, UNDECIDED, usage } from '../failure.ts'
+import { undecided, usage } from '../failure.ts'
 
 export interface Login {
   readonly issuer: string
@@ -109,7 +109,7 @@ export async function alone<Value>(
     if (holder !== undefined && quiet >= quietMs && succeeds(() => renameSync(holder.file, own)))
       break
     if (waited > waitMs)
-      throw new Failure(UNDECIDED, 'login_busy', `another command has held ${folder} for too long`)
+      throw undecided('login_busy', `another command has held ${folder} for too long`)
     await wait(pollMs)
   }
   let beats = 0

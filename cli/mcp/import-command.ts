@@ -1,7 +1,7 @@
 /** `portcullis mcp import`: reads the lists of an MCP server, and writes the part of a policy with pinned definitions. */
 import { definitionHash } from '../../src/features/mcp/tool-definition.ts'
 import { textOf } from '../arguments.ts'
-import { Failure, REFUSED, usage } from '../failure.ts'
+import { refused, usage } from '../failure.ts'
 import { contentOf, replace } from '../openapi/import-command.ts'
 import { isUnedited } from '../openapi/module.ts'
 import { createOutput } from '../output.ts'
@@ -61,8 +61,7 @@ export async function importServer(address: string, options: McpImportOptions): 
       `Not in the module: ${visible(template)} would admit resources of every scheme or host.`,
     )
   if (options.check && !isCurrent)
-    throw new Failure(
-      REFUSED,
+    throw refused(
       'not_current',
       `${options.out} is not current; review the changes, and run the command without --check`,
     )

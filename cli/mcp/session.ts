@@ -1,5 +1,5 @@
 /** Reads lists of an MCP server with streamable HTTP. The server is not trusted: each size, count and time has a bound. */
-import { Failure, REFUSED, UNDECIDED } from '../failure.ts'
+import { Failure, refused, undecided } from '../failure.ts'
 import { objectIn } from '../http.ts'
 import { visible } from '../text.ts'
 
@@ -151,8 +151,7 @@ async function answerIn(
 ): Promise<Answer> {
   const { status, ok, headers } = response
   if (status === 401 || status === 403)
-    throw new Failure(
-      REFUSED,
+    throw refused(
       'refused_by_server',
       `${method}: the MCP server answered with status ${status}; pass a token with --token-stdin`,
     )
@@ -172,7 +171,7 @@ async function answerIn(
   if (answer === undefined || Array.isArray(answer)) {
     const problem = ok ? 'its answer is not JSON-RPC' : `it answered with status ${status}`
     throw status >= 500
-      ? new Failure(UNDECIDED, 'unexpected_answer', `${method}: ${problem}`)
+      ? undecided('unexpected_answer', `${method}: ${problem}`)
       : odd(method, problem)
   }
   return answer as Answer
@@ -223,7 +222,7 @@ const shown = (text: string): string =>
   visible(text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text)
 
 const odd = (method: string, problem: string): Failure =>
-  new Failure(REFUSED, 'unexpected_answer', `${method}: ${problem}`)
+  refused('unexpected_answer', `${method}: ${problem}`)
 
 /** Never the message: that of an invalid header has the header, and so the token. */
 function codeOf({ cause }: Error): string {
@@ -237,5 +236,5 @@ function unreachable(url: URL, error: Error): Failure {
     error.name === 'TimeoutError'
       ? `did not respond within ${seconds} s`
       : `cannot be reached${codeOf(error)}`
-  return new Failure(UNDECIDED, 'server_unreachable', `${url.origin} ${problem}`)
+  return undecided('server_unreachable', `${url.origin} ${problem}`)
 }

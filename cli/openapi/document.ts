@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { resolve as resolvePath } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { $RefParser } from '@apidevtools/json-schema-ref-parser'
-import { Failure, UNDECIDED, usage } from '../failure.ts'
+import { Failure, undecided, usage } from '../failure.ts'
 import { loadRunTimes, type RunTimes } from '../patterns/run-time.ts'
 import { type Coverage, createCoverage } from './coverage.ts'
 import { at, isObject, type JsonObject, type Located } from './located.ts'
@@ -158,7 +158,7 @@ async function readText(url: string, allowsRemote: boolean): Promise<string> {
     return text
   } catch (error) {
     const detail = `${url} cannot be read: ${oneLine(error as Error)}`
-    throw new Failure(UNDECIDED, 'document_unavailable', detail)
+    throw undecided('document_unavailable', detail)
   }
 }
 

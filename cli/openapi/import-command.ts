@@ -1,7 +1,7 @@
 /** `portcullis openapi import`: writes a module, and reports what changed and what is not mapped. */
 import { randomUUID } from 'node:crypto'
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { Failure, REFUSED, usage } from '../failure.ts'
+import { refused, usage } from '../failure.ts'
 import { createOutput, type Output } from '../output.ts'
 import { createProgress } from '../progress.ts'
 import { counted, visible } from '../text.ts'
@@ -78,17 +78,9 @@ export async function importRoutes(document: string, options: ImportCommandOptio
     summary(imported),
   )
   if (options.strict && unmapped > 0)
-    throw new Failure(
-      REFUSED,
-      'not_mapped',
-      `${counted(unmapped, 'part')} of ${document} not mapped`,
-    )
+    throw refused('not_mapped', `${counted(unmapped, 'part')} of ${document} not mapped`)
   if (options.check && !isCurrent)
-    throw new Failure(
-      REFUSED,
-      'not_current',
-      `${options.out} is not current; run the command without --check`,
-    )
+    throw refused('not_current', `${options.out} is not current; run the command without --check`)
 }
 
 function summary({ operations, routes, schemas, notes }: Imported): string {

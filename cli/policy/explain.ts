@@ -8,7 +8,7 @@ import { didYouMean } from '../../src/suggestions/did-you-mean.ts'
 import type { PolicyTester, PolicyTesterOptions, TestedRequest } from '../../src/testing/index.ts'
 import { textOf } from '../arguments.ts'
 import { type CommonOptions, workWith } from '../command.ts'
-import { Failure, REFUSED, UNDECIDED, usage } from '../failure.ts'
+import { REFUSED, refused, UNDECIDED, usage } from '../failure.ts'
 import { createOutput, type Output } from '../output.ts'
 import { requireProject } from '../project.ts'
 import { cell, type Style, table } from '../text.ts'
@@ -104,11 +104,7 @@ async function recordedEvent(options: ExplainOptions): Promise<AuditEvent> {
   })
   const [event] = page.events
   if (event === undefined)
-    throw new Failure(
-      REFUSED,
-      'not_found',
-      `the audit trail has no event of the request ${requestId}`,
-    )
+    throw refused('not_found', `the audit trail has no event of the request ${requestId}`)
   return event
 }
 

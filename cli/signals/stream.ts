@@ -4,7 +4,7 @@ import { configurationUrlOf } from '../../src/features/signals/metadata-url.ts'
 import { parseSecrets, type TransmitterSecrets } from '../../src/features/signals/schema.ts'
 import { devVarsAround } from '../connection.ts'
 import { valuesIn } from '../deploy/values.ts'
-import { Failure, REFUSED, UNDECIDED, usage } from '../failure.ts'
+import { Failure, refused, undecided, usage } from '../failure.ts'
 import { exchange } from '../http.ts'
 
 export interface ConnectOptions {
@@ -55,8 +55,7 @@ export async function remoteOf(issuer: string, variable: ReadVariable): Promise<
   const url = metadataUrl(issuer)
   const metadata = (await asked(exchange({ method: 'GET', url }))) as Members
   if (metadata.issuer !== issuer)
-    throw new Failure(
-      REFUSED,
+    throw refused(
       'other_issuer',
       `${url.href} has the issuer ${JSON.stringify(metadata.issuer)}; use it as <transmitter>`,
     )
@@ -67,7 +66,7 @@ export async function remoteOf(issuer: string, variable: ReadVariable): Promise<
     const target = typeof found === 'string' ? URL.parse(found) : null
     // The token must not go to another host over an open line.
     if (target === null || (target.protocol !== 'https:' && target.hostname !== url.hostname))
-      throw new Failure(REFUSED, 'no_endpoint', `${issuer} has no usable ${endpoint}`)
+      throw refused('no_endpoint', `${issuer} has no usable ${endpoint}`)
     return target
   }
 
@@ -120,7 +119,7 @@ async function asked<Answer>(answer: Promise<Answer>): Promise<Answer> {
         status === undefined ? error.message : `the transmitter answered with ${status}`
       throw new Failure(error.exitCode, codeOf(error.code), detail)
     }
-    throw new Failure(UNDECIDED, 'no_token', 'the token endpoint of client gave no token')
+    throw undecided('no_token', 'the token endpoint of client gave no token')
   }
 }
 
