@@ -1,5 +1,7 @@
 /** Hashes of audit trail rows. The command line computes them independently of the gateway. */
+
 import { createHash } from 'node:crypto'
+import { objectIn } from './json.ts'
 
 /** A row as stored in the database, by column name. */
 export type StoredRow = Readonly<Record<string, string | number | null>>
@@ -201,10 +203,6 @@ export function rowsOfBlock({
 
 /** Returns an empty text if the public part of an event has no reason, which the hash of its block does not exclude. */
 function reasonIn(open: string): string {
-  try {
-    const { reason } = JSON.parse(open) as Readonly<Record<string, unknown>>
-    return typeof reason === 'string' ? reason : ''
-  } catch {
-    return ''
-  }
+  const { reason } = (objectIn(open) ?? {}) as Readonly<Record<string, unknown>>
+  return typeof reason === 'string' ? reason : ''
 }

@@ -1,4 +1,5 @@
 /** Decodes JWTs without verifying them. */
+import { objectIn } from './json.ts'
 
 export interface DecodedToken {
   readonly header: Readonly<Record<string, unknown>>
@@ -13,17 +14,11 @@ const COMPACT_JWS = /^([\w-]+)\.([\w-]+)\.([\w-]*)$/
  */
 export function decodeToken(text: string): DecodedToken | undefined {
   const [, first, second] = COMPACT_JWS.exec(text) ?? []
-  const [header, claims] = [objectIn(first), objectIn(second)]
+  const [header, claims] = [membersIn(first), membersIn(second)]
   return header && claims ? { header, claims } : undefined
 }
 
-function objectIn(part: string | undefined): Record<string, unknown> | undefined {
-  if (part === undefined) return undefined
-  try {
-    const value: unknown = JSON.parse(Buffer.from(part, 'base64url').toString('utf8'))
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-    return isObject ? (value as Record<string, unknown>) : undefined
-  } catch {
-    return undefined
-  }
+function membersIn(part = ''): DecodedToken['claims'] | undefined {
+  const value = objectIn(Buffer.from(part, 'base64url').toString('utf8'))
+  return Array.isArray(value) ? undefined : (value as DecodedToken['claims'] | undefined)
 }

@@ -1,6 +1,8 @@
 /** Compares erased rows of the audit trail with the erasures that the trail records. */
+
 import type { ChainFinding } from './chain.ts'
 import type { RowState, StoredRow } from './chain-hash.ts'
+import { objectIn } from './json.ts'
 
 interface Seen {
   rows: number
@@ -24,7 +26,7 @@ export function createErasures() {
 
   function explain({ change, reason }: StoredRow): void {
     if (change === null) return
-    const { action, target } = changeIn(change)
+    const { action, target } = (objectIn(String(change)) ?? {}) as Record<string, unknown>
     if (typeof target !== 'string') return
     if (action === BEGUN && !allowed.has(target)) allowed.set(target, Number.POSITIVE_INFINITY)
     if (action !== DONE) return
@@ -60,14 +62,5 @@ export function createErasures() {
         const detail = `${rows} rows name the erasure ${erasure}, but it erased only ${most}`
         return [{ kind: 'erasure', seq, detail }]
       }),
-  }
-}
-
-function changeIn(text: unknown): { readonly action?: unknown; readonly target?: unknown } {
-  try {
-    const { action, target } = JSON.parse(String(text)) as Record<string, unknown>
-    return { action, target }
-  } catch {
-    return {}
   }
 }

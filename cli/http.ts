@@ -1,8 +1,10 @@
 /**
  * Sends one HTTP request: with a timeout, no redirects, a JSON response, and errors as failures.
  */
+
 import { remedyFor, unreachable } from '../dev/start/unreachable.ts'
 import { type ExitCode, Failure, type Finding, REFUSED, UNDECIDED, undecided } from './failure.ts'
+import { objectIn } from './json.ts'
 import { plainFinding } from './plain-findings.ts'
 
 /** Timeout of the whole response. Longer than the gateway ever takes. */
@@ -115,14 +117,4 @@ function retryAfterOf({ headers }: Response): number | null {
 function isFinding(value: unknown): value is Finding {
   const { in: place, path, message } = (value ?? {}) as Record<string, unknown>
   return [place, path, message].every((part) => typeof part === 'string')
-}
-
-/** Returns the JSON object or list of a text, or undefined. */
-export function objectIn(text: string): object | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? value : undefined
-  } catch {
-    return undefined
-  }
 }

@@ -1,5 +1,7 @@
 /** The log of `portcullis serve`: one JSON object a line. */
+
 import { format } from 'node:util'
+import { objectIn } from './json.ts'
 
 /** Writes a line. `fields` have no secrets and no queries of URLs. */
 export type Log = (
@@ -71,11 +73,6 @@ function logText(log: Log, level: 'info' | 'warn' | 'error', written: string): v
   log(level, String(alarm ?? kind ?? text), fields)
 }
 
-function membersOf(text: string): Readonly<Record<string, unknown>> {
-  if (!text.startsWith('{')) return {}
-  try {
-    return JSON.parse(text)
-  } catch {
-    return {}
-  }
-}
+const membersOf = (text: string): Readonly<Record<string, unknown>> => ({
+  ...(text.startsWith('{') && objectIn(text)),
+})

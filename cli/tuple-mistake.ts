@@ -1,4 +1,5 @@
 /** Explains why a line of a file is not a valid relation tuple. */
+import { objectIn } from './json.ts'
 
 /** The character that a decoder inserts for bytes that are not UTF-8. */
 const REPLACEMENT = '\ufffd'
@@ -32,12 +33,8 @@ function mistakeOfText(text: string): string {
 }
 
 function mistakeOfJson(text: string): string {
-  let members: Record<string, unknown>
-  try {
-    members = JSON.parse(text)
-  } catch {
-    return 'begins with { but is not JSON'
-  }
+  const members = objectIn(text) as Record<string, unknown> | undefined
+  if (members === undefined) return 'begins with { but is not JSON'
   const other = Object.keys(members).find((name) => !MEMBERS.includes(name))
   if (other !== undefined) {
     return `has a member ${JSON.stringify(other.slice(0, MAX_NAME_CHARACTERS))}, which is unknown`

@@ -1,4 +1,5 @@
 /** Parses relation tuples from lines of text, and groups them into batches for the gateway. */
+import { objectIn } from './json.ts'
 
 export interface Tuple {
   readonly object: string
@@ -53,12 +54,8 @@ export function tupleOfLine(line: string): Tuple | null | undefined {
 }
 
 function tupleOfJson(text: string): Tuple | undefined {
-  let members: Record<string, unknown>
-  try {
-    members = JSON.parse(text)
-  } catch {
-    return undefined
-  }
+  const members = objectIn(text) as Record<string, unknown> | undefined
+  if (members === undefined) return undefined
   const { object, relation, user, subject = user, ...others } = members
   const isWhole = [object, relation, subject].every((part) => typeof part === 'string')
   if (user !== undefined && members.subject !== undefined) return undefined

@@ -1,5 +1,7 @@
 /** Reads the state of an account with the Cloudflare API. It changes nothing. */
+
 import { Failure, REFUSED, refused, UNDECIDED, undecided } from '../failure.ts'
+import { objectIn } from '../json.ts'
 
 const DEFAULT_BASE_URL = 'https://api.cloudflare.com/client/v4'
 const TIMEOUT_MS = 20_000
@@ -58,7 +60,7 @@ export function createCloudflare({ token, accountId, baseUrl = DEFAULT_BASE_URL 
       const host = new URL(baseUrl).host
       throw undecided('cloudflare_unreachable', `no response from ${host}`)
     }
-    const { result, errors = [] } = objectIn(text) as Partial<Answer>
+    const { result, errors = [] } = (objectIn(text) ?? {}) as Partial<Answer>
     return { status: response.status, result, errors }
   }
 
@@ -145,15 +147,6 @@ export function createCloudflare({ token, accountId, baseUrl = DEFAULT_BASE_URL 
       const { subdomain } = ((await call('/workers/subdomain')) ?? {}) as { subdomain?: string }
       return subdomain
     },
-  }
-}
-
-function objectIn(text: string): object {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? value : {}
-  } catch {
-    return {}
   }
 }
 

@@ -1,4 +1,6 @@
 /** Waits until a deployed gateway or app is ready. */
+import { objectIn } from '../json.ts'
+
 const CALL_TIMEOUT_MS = 5_000
 const PAUSE_MS = 1_000
 const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
@@ -60,15 +62,8 @@ async function callOnce(url: string, { path, isReady }: Probe): Promise<Readines
 
 /** Returns the failed checks that the body of a readiness response or a problem document names. */
 function failedIn(text: string): string {
-  try {
-    const { checks = {}, code } = JSON.parse(text) as {
-      readonly checks?: Readonly<Record<string, string>>
-      readonly code?: string
-    }
-    const failed = Object.keys(checks).filter((name) => checks[name] !== 'ok')
-    if (failed.length > 0) return `, failed: ${failed.join(', ')}`
-    return typeof code === 'string' ? `, ${code}` : ''
-  } catch {
-    return ''
-  }
+  const { checks, code } = (objectIn(text) ?? {}) as Readonly<Record<string, unknown>>
+  const failed = Object.entries(checks ?? {}).filter(([, state]) => state !== 'ok')
+  if (failed.length > 0) return `, failed: ${failed.map(([name]) => name).join(', ')}`
+  return typeof code === 'string' ? `, ${code}` : ''
 }

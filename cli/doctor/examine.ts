@@ -13,6 +13,7 @@ import {
   type Values,
 } from '../deploy/values.ts'
 import { REFUSED, usage } from '../failure.ts'
+import { jsonIn } from '../json.ts'
 import { createOutput } from '../output.ts'
 import { issuersOfProject } from '../policy/issuers.ts'
 import { policyFile } from '../policy/load.ts'
@@ -26,7 +27,7 @@ import { checkFeatures } from './policy.ts'
 import { checkProject } from './project.ts'
 import { createRedactor } from './redact.ts'
 import { checkRedis } from './redis.ts'
-import { jsonIn, request } from './request.ts'
+import { request } from './request.ts'
 import { checkSignIn } from './sign-in.ts'
 import { checkKeySets, checkOrigin } from './upstreams.ts'
 

@@ -1,10 +1,12 @@
 /** Checks a running gateway: its readiness, its operators' API, its queue and its audit trail. */
+
 import { remedyFor } from '../../dev/start/unreachable.ts'
 import { readConnection } from '../connection.ts'
 import { Failure } from '../failure.ts'
 import { createGateway, type Gateway } from '../gateway.ts'
+import { jsonIn } from '../json.ts'
 import { type Finding, mistake, notChecked, ok, warning } from './finding.ts'
-import { jsonIn, request } from './request.ts'
+import { request } from './request.ts'
 
 const GATEWAY = 'gateway'
 const OPERATOR = 'Set PORTCULLIS_CLIENT_ID and PORTCULLIS_CLIENT_SECRET of an operator.'

@@ -1,11 +1,13 @@
 /** Checks the Redis database as the gateway uses it: over the REST API of Upstash, and for `resp.ts`. */
+
 import { randomUUID } from 'node:crypto'
 import { DEFAULT_REDIS_TIMEOUT_MS } from '../../src/redis/bounded-calls.ts'
 import type { RedisCommand } from '../../src/redis/connection.ts'
 import { KEY_LOCKING } from '../../src/redis/script.ts'
+import { jsonIn } from '../json.ts'
 import { isLocal } from './environment.ts'
 import { type Finding, mistake, notChecked, ok, warning } from './finding.ts'
-import { jsonIn, request, shownUrl } from './request.ts'
+import { request, shownUrl } from './request.ts'
 
 const CHECK = 'redis'
 /** Reads the clock before it writes, which Redis before version 5 refuses, and uses cjson. */

@@ -27,15 +27,6 @@ export async function request(url: URL | string, init: RequestInit = {}): Promis
   }
 }
 
-/** Returns the JSON of a text, or undefined. */
-export function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 /** Returns a URL without its query, which may be secret. */
 export function shownUrl(url: string): string {
   const { origin, pathname } = new URL(url)

@@ -9,9 +9,10 @@ import {
 } from '../../src/features/sign-in/callback.ts'
 import { readClientSettings } from '../../src/features/sign-in/client-settings.ts'
 import { textOf } from '../../src/problems/mistake.ts'
+import { jsonIn } from '../json.ts'
 import { type Finding, mistake, ok, warning } from './finding.ts'
 import { githubMistake } from './github.ts'
-import { jsonIn, request, shownUrl } from './request.ts'
+import { request, shownUrl } from './request.ts'
 import { type Client, clientMistake, type TokenEndpointReport } from './token-endpoint.ts'
 
 const REMEDY = 'Write `issuer` in ISSUERS and ISSUER_CLIENTS exactly as the provider does.'

@@ -2,7 +2,8 @@
 
 import { authenticateRequest } from '../../src/access/tokens/issuer-client-authentication.ts'
 import type { WholeConfig } from '../../src/features/environment.ts'
-import { type Answer, jsonIn, request } from './request.ts'
+import { objectIn } from '../json.ts'
+import { type Answer, request } from './request.ts'
 
 /** A client of the gateway at a provider. */
 export type Client = WholeConfig['issuerClients'][number]
@@ -77,8 +78,6 @@ function mistakeFor(
 }
 
 function errorIn(text: string): string | undefined {
-  const body = jsonIn(text)
-  const error =
-    typeof body === 'object' && body !== null && 'error' in body ? body.error : undefined
+  const { error } = (objectIn(text) ?? {}) as { readonly error?: unknown }
   return typeof error === 'string' && ERROR_CODE.test(error) ? error : undefined
 }

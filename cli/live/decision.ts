@@ -1,6 +1,8 @@
 /** One line of a terminal for each decision of a gateway. */
+
 import stringWidth from 'string-width'
 import { cut } from '../compact.ts'
+import { objectIn } from '../json.ts'
 import { type Style, visible } from '../text.ts'
 
 /** The members that are shown of an audit event, as a Worker of `npm start` logs it. */
@@ -33,13 +35,9 @@ const COLORS = { allow: 'green', deny: 'red', error: 'yellow' } as const
 export function decisionIn(logged: string): Decision | undefined {
   const line = logged.replace(WARNING, '')
   if (!line.startsWith('{"id":"') || !line.includes('"decision":')) return undefined
-  try {
-    const event = JSON.parse(line) as Partial<Decision>
-    const isEvent = typeof event.reason === 'string' && typeof event.actor === 'object'
-    return isEvent ? (event as Decision) : undefined
-  } catch {
-    return undefined
-  }
+  const event = objectIn(line) as Partial<Decision> | undefined
+  const isEvent = typeof event?.reason === 'string' && typeof event.actor === 'object'
+  return isEvent ? (event as Decision) : undefined
 }
 
 /**

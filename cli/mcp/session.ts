@@ -1,6 +1,6 @@
 /** Reads lists of an MCP server with streamable HTTP. The server is not trusted: each size, count and time has a bound. */
 import { Failure, refused, undecided } from '../failure.ts'
-import { objectIn } from '../http.ts'
+import { objectIn } from '../json.ts'
 import { visible } from '../text.ts'
 
 const VERSION = '2025-11-25'

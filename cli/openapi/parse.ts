@@ -1,5 +1,7 @@
 /** Parses the text of a document: JSON, or YAML 1.2 with the merge keys of YAML 1.1. */
+
 import { CORE_SCHEMA, load, mergeTag, YAMLException } from 'js-yaml'
+import { jsonIn } from '../json.ts'
 
 /** A larger document repeats itself through aliases, or is not written for people. */
 const MAX_NODES = 20_000_000
@@ -31,13 +33,8 @@ function parseYaml(text: string): unknown {
 }
 
 function parseJson(text: string): unknown {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return undefined
-  }
-  refuseDuplicates(text)
+  const value = jsonIn(text)
+  if (value !== undefined) refuseDuplicates(text)
   return value
 }
 

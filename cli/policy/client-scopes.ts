@@ -1,14 +1,10 @@
 /** The scopes of the clients in the environment. */
+import { jsonIn } from '../json.ts'
 
 /** Returns the scopes that clients in `CLIENTS` of the shell may request. A malformed list has none. */
 export function scopesOfClients(clients: string | undefined): readonly string[] {
-  try {
-    const entries: unknown = JSON.parse(clients ?? '[]')
-    return [entries].flat().flatMap((entry) => {
-      const { scopes } = Object(entry) as { readonly scopes?: unknown }
-      return [scopes].flat().filter((scope) => typeof scope === 'string')
-    })
-  } catch {
-    return []
-  }
+  return [jsonIn(clients ?? '')].flat().flatMap((entry) => {
+    const { scopes } = Object(entry) as { readonly scopes?: unknown }
+    return [scopes].flat().filter((scope) => typeof scope === 'string')
+  })
 }

@@ -1,5 +1,7 @@
 /** Which providers say when a user signed in, for routes that demand a recent sign-in. */
+
 import { authTimeText } from '../../src/identity-providers/auth-times.ts'
+import { jsonIn } from '../json.ts'
 
 const GENERAL =
   'OpenID Connect requires providers to send it when max_age is requested; Microsoft Entra ID and Google send it only after a setting'
@@ -17,10 +19,6 @@ export function sendersOfAuthTime({ ISSUERS, ISSUER_CLIENTS }: NodeJS.ProcessEnv
 
 /** Returns the entries of `ISSUERS` or `ISSUER_CLIENTS`. Other checks report a text without entries. */
 export function entriesIn(text: string | undefined): readonly Readonly<Record<string, unknown>>[] {
-  try {
-    const entries: unknown = JSON.parse(text ?? '')
-    return Array.isArray(entries) ? entries.filter((one) => typeof one === 'object' && one) : []
-  } catch {
-    return []
-  }
+  const entries = jsonIn(text ?? '')
+  return Array.isArray(entries) ? entries.filter((one) => typeof one === 'object' && one) : []
 }

@@ -1,13 +1,14 @@
 /** Reads recorded audit events, and the roles of callers, for `portcullis policy replay`. */
+
 import { createReadStream } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import * as z from 'zod/mini'
 import { eventOfLine } from '../../src/audit/blocks/line.ts'
 import { DECISIONS } from '../../src/audit/event-schema.ts'
 import { STREAM_ENDED } from '../../src/audit/reason.ts'
-
 import { Failure, usage } from '../failure.ts'
 import type { Gateway } from '../gateway.ts'
+import { jsonIn } from '../json.ts'
 import type { EventPage } from '../tail.ts'
 import { readText } from '../text-file.ts'
 import type { Grants, RecordedEvent } from './replay-decide.ts'
@@ -92,13 +93,8 @@ export function parseLine(line: string): ReplayLine {
   }
 }
 
-function grantsIn(text: string | null | undefined): Grants | undefined {
-  try {
-    return grantsSchema.safeParse(JSON.parse(text ?? '')).data
-  } catch {
-    return undefined
-  }
-}
+const grantsIn = (text: string | null | undefined): Grants | undefined =>
+  grantsSchema.safeParse(jsonIn(text ?? '')).data
 
 /** Of an open stream, whose request has an event of its own. */
 const isAboutEnd = ({ reason }: { readonly reason: string }) => reason.startsWith(STREAM_ENDED)
