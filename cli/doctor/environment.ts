@@ -83,48 +83,29 @@ function cautions(
 ): Finding[] {
   const findings: Finding[] = []
   if (new URL(publicUrl).protocol === 'http:' && !isLocal(publicUrl)) {
-    findings.push(
-      warning(
-        CHECK,
-        'PUBLIC_URL: is http, so tokens travel in clear text',
-        'Serve the gateway over https, and set PUBLIC_URL to that URL.',
-      ),
-    )
+    const remedy = 'Serve the gateway over https, and set PUBLIC_URL to that URL.'
+    const seen = 'PUBLIC_URL: is http, so tokens travel in clear text'
+    findings.push(warning(CHECK, seen, remedy))
   }
   if (issuers.length === 0) {
+    const remedy = 'Add your identity provider to ISSUERS, or set SIGNING_KEYS.'
+    const seen = 'ISSUERS: there is no issuer, so the gateway accepts no token'
+    findings.push(warning(CHECK, seen, remedy))
+  }
+  if (signingKeys !== undefined) {
+    const remedy = 'Rotate the signing keys and deploy them; docs/tokens.md describes it.'
+    const { keys } = signingKeys
     findings.push(
-      warning(
-        CHECK,
-        'ISSUERS: there is no issuer, so the gateway accepts no token',
-        'Add your identity provider to ISSUERS, or set SIGNING_KEYS.',
-      ),
+      keyFinding({ check: 'signing keys', variable: 'SIGNING_KEYS', keys, nowMs, remedy }),
     )
   }
-  if (signingKeys !== undefined)
-    findings.push(
-      keyFinding(
-        {
-          check: 'signing keys',
-          variable: 'SIGNING_KEYS',
-          keys: signingKeys.keys,
-          remedy: 'Rotate the signing keys and deploy them; docs/tokens.md describes it.',
-        },
-        nowMs,
-      ),
-    )
   for (const client of issuerClients)
-    if ('key' in client)
-      findings.push(
-        keyFinding(
-          {
-            check: `key of the client at ${client.issuer}`,
-            variable: 'ISSUER_CLIENTS',
-            keys: [client.key],
-            remedy: 'Register a new key at the issuer, and replace the key in ISSUER_CLIENTS.',
-          },
-          nowMs,
-        ),
-      )
+    if ('key' in client) {
+      const check = `key of the client at ${client.issuer}`
+      const remedy = 'Register a new key at the issuer, and replace the key in ISSUER_CLIENTS.'
+      const keys = [client.key]
+      findings.push(keyFinding({ check, variable: 'ISSUER_CLIENTS', keys, nowMs, remedy }))
+    }
   return findings
 }
 
@@ -137,9 +118,10 @@ interface Keys {
   readonly variable: string
   readonly keys: NonNullable<WholeConfig['signingKeys']>['keys']
   readonly remedy: string
+  readonly nowMs: number
 }
 
-function keyFinding({ check, variable, keys, remedy }: Keys, nowMs: number): Finding {
+function keyFinding({ check, variable, keys, remedy, nowMs }: Keys): Finding {
   const active = keys.filter(
     ({ nbf = 0, exp = Number.POSITIVE_INFINITY }) => nbf * 1_000 <= nowMs && nowMs < exp * 1_000,
   )

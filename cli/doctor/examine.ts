@@ -70,7 +70,7 @@ export async function examine(options: DoctorOptions): Promise<void> {
     const place = { folder: root ?? folder, environment: options.env }
     const values = readAppValues(place, options.values, process.env)
     const { findings } = checkProject(root ?? folder, options.env, now.toISOString().slice(0, 10))
-    const found = await checkApp({ url, values, redisFindings: (given) => redisFindings(given) })
+    const found = await checkApp(url, values)
     report([...findings, ...found], { ...process.env, ...values } as Values, options.json ?? false)
     return
   }
@@ -212,20 +212,13 @@ const OPTIONS = notChecked(
 
 const LOG = 'Read the log of the app with `npx wrangler tail`: it names every mistake.'
 
-interface AppOptions {
-  readonly url: string | undefined
-  readonly values: Values
-  readonly redisFindings: (values: Values) => Promise<readonly Finding[]>
-}
-
 /**
  * Checks an app that guards its own routes. Its options are in its code, so nothing is known about its issuers here.
  * Returns the findings about Redis, if its variables have values here, and about the running app at `url`.
  */
-async function checkApp({ url, values, redisFindings }: AppOptions): Promise<Finding[]> {
-  const hasRedis = values.UPSTASH_REDIS_REST_URL !== undefined
+async function checkApp(url: string | undefined, values: Values): Promise<Finding[]> {
   const [redis, running] = await Promise.all([
-    hasRedis ? redisFindings(values) : [],
+    values.UPSTASH_REDIS_REST_URL === undefined ? [] : redisFindings(values),
     url === undefined ? [] : answerFindings(url),
   ])
   return [...redis, ...running, OPTIONS]

@@ -15,26 +15,13 @@ export interface Finding {
 
 export const ok = (check: string, seen: string): Finding => ({ level: 'ok', check, seen })
 
-export const warning = (check: string, seen: string, remedy: string): Finding => ({
-  level: 'warning',
-  check,
-  seen,
-  remedy,
-})
+const withRemedy =
+  (level: Level) =>
+  (check: string, seen: string, remedy: string): Finding => ({ level, check, seen, remedy })
 
-export const mistake = (check: string, seen: string, remedy: string): Finding => ({
-  level: 'error',
-  check,
-  seen,
-  remedy,
-})
-
-export const notChecked = (check: string, seen: string, remedy: string): Finding => ({
-  level: 'not checked',
-  check,
-  seen,
-  remedy,
-})
+export const warning = withRemedy('warning')
+export const mistake = withRemedy('error')
+export const notChecked = withRemedy('not checked')
 
 /** From the most to the least urgent. */
 const ORDER: readonly Level[] = ['error', 'warning', 'ok', 'not checked']

@@ -170,7 +170,7 @@ async function timeFindings(store: Store): Promise<Finding[]> {
     const skewMs = serverMs - (startMs + durationMs / 2)
     if (durationMs < best.durationMs) best = { durationMs, skewMs }
   }
-  return [latencyFinding(durations, store.timeoutMs), clockFinding(best)]
+  return [latencyFinding(durations, store.timeoutMs), clockFinding(best.skewMs, best.durationMs)]
 }
 
 function timeIn(result: unknown): readonly [number, number] {
@@ -181,12 +181,8 @@ function timeIn(result: unknown): readonly [number, number] {
 function latencyFinding(durations: readonly number[], timeoutMs = DEFAULT_REDIS_TIMEOUT_MS) {
   const check = 'redis latency'
   const sorted = [...durations].sort((a, b) => a - b)
-  const at = (share: number) => sorted[Math.ceil(share * sorted.length) - 1] ?? 0
-  const [median, high, worst] = [at(0.5), at(0.95), at(1)].map((ms) => Math.round(ms)) as [
-    number,
-    number,
-    number,
-  ]
+  const at = (share: number) => Math.round(sorted[Math.ceil(share * sorted.length) - 1] ?? 0)
+  const [median, high, worst] = [at(0.5), at(0.95), at(1)]
   const seen = `${SAMPLES} calls from this machine: median ${median} ms, 95th percentile ${high} ms, slowest ${worst} ms; REDIS_TIMEOUT_MS is ${timeoutMs} ms`
   const remedy =
     'Run the command near the gateway; if it is slow there too, choose a nearer region or a larger REDIS_TIMEOUT_MS.'
@@ -194,13 +190,8 @@ function latencyFinding(durations: readonly number[], timeoutMs = DEFAULT_REDIS_
   return high >= timeoutMs / 2 ? warning(check, seen, remedy) : ok(check, seen)
 }
 
-function clockFinding({
-  durationMs,
-  skewMs,
-}: {
-  readonly durationMs: number
-  readonly skewMs: number
-}): Finding {
+/** `skewMs` is exact within half of the duration of the call. */
+function clockFinding(skewMs: number, durationMs: number): Finding {
   const check = 'redis clock'
   if (Number.isNaN(skewMs)) {
     return notChecked(check, 'the server does not report its time', 'Compare its clock by hand.')
