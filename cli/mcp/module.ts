@@ -1,6 +1,6 @@
 /** Writes the module of an imported MCP server. */
-import { createHash } from 'node:crypto'
 import { type Code, object, quoted, written } from '../openapi/code.ts'
+import { withChecksum } from '../openapi/module.ts'
 import { visible } from '../text.ts'
 
 export interface ImportedTool {
@@ -57,15 +57,11 @@ export function mcpModule({ source, tools, prompts, resources }: ImportedServer)
     `export const server = ${written(server)} as const satisfies McpDefinition`,
     '',
   ].join('\n')
-  return `// Checksum: ${checksumOf(text)}\n${text}`
+  return withChecksum(text)
 }
 
 /** One line, also for names that a hostile server chose. */
 const pinned = (name: string): string => visible(JSON.stringify(name))
-
-/** In the form that the modules of `openapi import` have. */
-const checksumOf = (text: string): string =>
-  createHash('sha256').update(text).digest('hex').slice(0, 32)
 
 /** Returns what differs between two modules, a line for each tool, prompt and resource. */
 export function changesIn(before: string, after: string): readonly string[] {

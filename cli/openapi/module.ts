@@ -40,7 +40,7 @@ export function moduleText({ source, routes, definitions, notes }: ModuleParts):
     `export const routes = [\n${unmarked(rows)}] as const satisfies readonly RouteDefinition[]`,
   ].join('\n\n')
   const text = `${headerOf(source, notes)}\n${body}\n`
-  return `// Checksum: ${checksumOf(text)}\n${text}`
+  return withChecksum(text)
 }
 
 function headerOf(source: string, notes: readonly Note[]): string {
@@ -80,6 +80,9 @@ function importOf(names: readonly string[]): string {
 
 const checksumOf = (text: string): string =>
   createHash('sha256').update(text).digest('hex').slice(0, 32)
+
+/** Returns a module that {@link isUnedited} accepts until it changes. */
+export const withChecksum = (text: string): string => `// Checksum: ${checksumOf(text)}\n${text}`
 
 /** Reports whether a module is as the command wrote it. */
 export function isUnedited(text: string): boolean {

@@ -20,8 +20,8 @@ export function pascal(text: string): string {
 }
 
 /** Creates a function that returns a name once, and then the name with a number. */
-export function createNames(): (wanted: string) => string {
-  const taken = new Set<string>(RESERVED)
+export function createNames(reserved: Iterable<string> = RESERVED): (wanted: string) => string {
+  const taken = new Set(reserved)
   return function unused(wanted) {
     let name = wanted
     for (let number = 2; taken.has(name); number += 1) name = `${wanted}${number}`

@@ -1,5 +1,6 @@
 /** Converts path templates of OpenAPI to the patterns of the router. */
 import { isPathPattern } from '../../src/http/path-pattern.ts'
+import { createNames } from './names.ts'
 
 /** A parameter of a pattern, and how its text contains the parameter of the document. */
 export interface PathParameter {
@@ -36,7 +37,7 @@ export function patternOf(whole: string): PathPattern | string {
   if (fixed.flat().some((text) => /[{}]/.test(text)))
     return 'its query contains a template expression; declare it as a query parameter'
   const parameters: PathParameter[] = []
-  const taken = new Set<string>()
+  const unused = createNames([])
   const segments: string[] = []
   for (const segment of template.split('/')) {
     const [, prefix = '', declared, suffix = ''] = PARTIAL.exec(segment) ?? []
@@ -49,7 +50,7 @@ export function patternOf(whole: string): PathPattern | string {
     }
     if (declared?.startsWith('+'))
       return `the parameter {${declared}} may contain slashes; write a route for it in the policy`
-    const name = unusedName(declared ?? 'fixed', taken)
+    const name = unused((declared ?? 'fixed').replaceAll(/\W/g, '_'))
     parameters.push({ name, declared, prefix, suffix })
     segments.push(
       WHOLE.test(segment) ? `:${name}` : expressionFor(name, declared, prefix, suffix, segment),
@@ -74,15 +75,6 @@ function expressionFor(
 }
 
 const escaped = (text: string): string => text.replace(/[.*+?^$()|[\]\\]/g, '\\$&')
-
-/** Returns a name of letters, digits and underscores. */
-function unusedName(declared: string, taken: Set<string>): string {
-  const wanted = declared.replaceAll(/\W/g, '_')
-  let name = wanted
-  for (let number = 2; taken.has(name); number += 1) name = `${wanted}${number}`
-  taken.add(name)
-  return name
-}
 
 /**
  * Sorts literals before parameters, segment by segment, as OpenAPI prefers concrete paths. Names of
