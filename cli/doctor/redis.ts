@@ -126,6 +126,20 @@ async function scriptFinding(store: Store): Promise<Finding> {
       'Use the REST token of the database, not the read-only one; or give the user of the ACL these rights.',
     )
   }
+  if (/\bOOM\b/.test(reply?.error ?? '')) {
+    return mistake(
+      check,
+      'the memory of the server is full (OOM), so requests that write get 503',
+      'Increase maxmemory, or choose a larger plan.',
+    )
+  }
+  if (/\bMISCONF\b/.test(reply?.error ?? '')) {
+    return mistake(
+      check,
+      'the server cannot store its data and refuses writes (MISCONF), so requests that write get 503',
+      'Correct its disk or folder; its log and the section persistence of INFO have the cause.',
+    )
+  }
   if (/NOSCRIPT/.test(reply?.error ?? '')) {
     return warning(
       check,

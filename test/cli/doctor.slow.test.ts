@@ -277,6 +277,17 @@ describe('a broken set-up is the first finding, with its remedy:', () => {
     await expectFirst(await examine(), 'redis memory', /allkeys-lru/)
   })
 
+  testInLong('a database whose memory is full', async (context) => {
+    if (redis.kind !== 'server') context.skip('the embedded Redis has no memory limit')
+    const direct = new Redis(redis.redisUrl)
+    onTestFinished(async () => {
+      await direct.config('SET', 'maxmemory', '0')
+      direct.disconnect()
+    })
+    await direct.config('SET', 'maxmemory', '1')
+    await expectFirst(await examine(), 'redis scripts', /is full \(OOM\), so requests/)
+  })
+
   testInLong.each([
     ['that is absent', '/absent', /^jwksUri http:\S+\/absent responds with status 404$/],
     ['that is a page', '/page', /text that is not JSON$/],

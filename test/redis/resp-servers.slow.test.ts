@@ -1,10 +1,11 @@
 /** Real servers over RESP: TLS, ACL users, Sentinel, and servers that a gateway must not use. */
 import { type ChildProcess, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Redis } from 'ioredis'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createAdmission } from '../../src/access/admission/admission.ts'
 import { createRedisAdmissionStore } from '../../src/access/admission/redis/store.ts'
 import { createRevocations } from '../../src/access/revocation/redis/revocations.ts'
@@ -134,6 +135,43 @@ describe.skipIf(!hasRedisServer)('a server that a gateway must not use', () => {
     expect(await running).toContain('Error')
     await direct.replicaof('127.0.0.1', 1)
     await expect.poll(() => outcomeOf(read())).toMatchObject({ fault: 'refused' })
+  })
+
+  test.each([
+    [
+      'OOM: its memory is full',
+      async (direct: Redis) => {
+        await direct.config('SET', 'maxmemory', '1')
+      },
+    ],
+    [
+      'MISCONF: it cannot store its data',
+      async (direct: Redis, folder: string) => {
+        await direct.config('SET', 'save', '3600 1')
+        rmSync(folder, { recursive: true })
+        await direct.bgsave()
+        await expect.poll(() => direct.info('persistence')).toContain('rdb_last_bgsave_status:err')
+      },
+    ],
+  ])('a refused write of a limit is logged once (%s)', async (reason, refuse) => {
+    const log = vi.spyOn(console, 'error').mockImplementation(() => {})
+    onTestFinished(() => log.mockRestore())
+    const data = join(folder, 'data')
+    mkdirSync(data)
+    const { port } = await server('--dir', data)
+    const direct = directTo(port)
+    cleanups.push(() => direct.disconnect())
+    const { redis } = clientOf(`redis://127.0.0.1:${port}`)
+    const admission = createAdmission({ store: createRedisAdmissionStore(redis), now: Date.now })
+    const rule = { name: 'test', limit: 3, windowSeconds: 60, onUnavailable: 'deny' } as const
+    const limits = [{ rule, key: 'k' }]
+    const admit = () =>
+      outcomeOf(admission.admit({ principal: principal(), address: '192.0.2.1', limits }))
+    expect(await admit()).toMatchObject({ denial: undefined })
+    await refuse(direct, data)
+    expect(await admit()).toMatchObject({ dependency: 'redis', fault: 'refused' })
+    await expect.poll(async () => (await admit()) && log.mock.calls).not.toEqual([])
+    expect(log.mock.calls).toEqual([[`redis: refuses commands (${reason}); requests may get 503`]])
   })
 
   test.each([

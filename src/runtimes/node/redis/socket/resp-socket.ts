@@ -6,7 +6,7 @@ import type { Fault } from '../../../../problems/reasons.ts'
 import type { RedisCommand, RedisReply, UsedSocket } from '../../../../redis/connection.ts'
 import type { RedisTarget } from '../../environment/redis-url.ts'
 import { oncePerTurn } from '../../system/once-per-turn.ts'
-import { refusalLog } from './refusals.ts'
+import { hiddenRefusals, refusalLog } from './refusals.ts'
 import { createMarks, isErrorReply, unreadable } from './reply-marks.ts'
 import { isReplica, requireUsable, UnusableServer } from './server-info.ts'
 
@@ -18,6 +18,9 @@ const LONGEST_PAUSE_MS = 200
 const ROLE_MS = 1_000
 /** Unlike `ROLE`, it is among the rights that the gateway needs. */
 const ROLE: RedisCommand = ['INFO', 'replication']
+/** A full memory is logged at most so long after its first refusal. */
+const REFUSALS_MS = 10_000
+const REFUSALS: RedisCommand = ['INFO', 'errorstats']
 
 export type RespSocket = ReturnType<typeof createRespSocket>
 
@@ -65,6 +68,8 @@ export function createRespSocket(
   let lastCause: unknown
   let hasMarks = isMarked
   const logRefusal = refusalLog()
+  const readRefusals = hiddenRefusals(logRefusal)
+  let refusalsDueMs = Number.POSITIVE_INFINITY
 
   function failed(cause: unknown): void {
     const longestMs = Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS)
@@ -84,7 +89,12 @@ export function createRespSocket(
   async function connected(): Promise<Link> {
     try {
       const options = createOptions(targetNow(), silenceMs, certificateName)
-      const redis = await connect(options, accept)
+      const redis = await connect(options, (info) => {
+        accept(info)
+        if (!isMarked) return
+        readRefusals(info, true)
+        refusalsDueMs = performance.now() + REFUSALS_MS
+      })
       // `accept` has seen the role. Sentinels, and nodes of a cluster, have checks of their own.
       const roleDueMs =
         accept === requireUsable ? performance.now() + ROLE_MS : Number.POSITIVE_INFINITY
@@ -144,10 +154,24 @@ export function createRespSocket(
     )
   }
 
+  /** Reads what the server has refused. A reply to another command has no such counts. */
+  function checkRefusals(link: Link, nowMs: number): void {
+    refusalsDueMs = nowMs + REFUSALS_MS
+    sendOverLink(link, REFUSALS).then(
+      (info) => {
+        if (typeof info === 'string') readRefusals(info)
+      },
+      (cause: unknown) => {
+        if (isForbidden(cause)) refusalsDueMs = Number.POSITIVE_INFINITY
+      },
+    )
+  }
+
   async function exchange(link: Link, commands: readonly RedisCommand[], over?: UsedSocket) {
     if (over !== undefined) over.socket = link
     const nowMs = performance.now()
     if (nowMs >= link.roleDueMs) checkRole(link, nowMs)
+    if (nowMs >= refusalsDueMs) checkRefusals(link, nowMs)
     try {
       const pending = repliesTo(link, commands)
       const marked = link.marks?.doubt()
