@@ -18,12 +18,12 @@ const BYTES_PER_KIB = 1_024
  * docs/decisions/0056-opt-in-features.md.
  */
 const BUNDLES = [
-  { name: 'minimal gateway', policy: 'examples/minimal/policy.ts', maxKib: 119.4 },
+  { name: 'minimal gateway', policy: 'examples/minimal/policy.ts', maxKib: 119.5 },
   { name: 'demo gateway', policy: 'portcullis.config.ts', maxKib: 204.3 },
 ] as const
 
 /** An app behind a guard, with the complete `zod`. It also detects a part that only gateways need. */
-const APP = { name: 'guarded app', config: 'examples/hono/wrangler.toml', maxKib: 105.1 } as const
+const APP = { name: 'guarded app', config: 'examples/hono/wrangler.toml', maxKib: 105.2 } as const
 
 /** Bundles the gateway with a policy into `outdir`. Throws an `Error` with wrangler's message. */
 async function bundleGateway(policy: string, outdir: string): Promise<void> {

@@ -4,6 +4,7 @@
  * On Workers a request must not await a promise of another request. So requests share only data,
  * and each call returns what its request must do next.
  */
+import { isWithin } from '../isolate/period.ts'
 import { utf8Length } from './truncate.ts'
 
 /** How long the request that opens a batch keeps it open for other requests. */
@@ -68,7 +69,7 @@ export function createBatches() {
       current.messages.push(message)
       current.bytes += bytes
       const isFull = current.messages.length >= MAX_BATCH_MESSAGES
-      if (!isFull && nowMs - current.sinceMs < BATCH_LEASE_MS) return NO_DUTY
+      if (!isFull && isWithin(current.sinceMs, BATCH_LEASE_MS, nowMs)) return NO_DUTY
       close(current, nowMs)
       return { send: current }
     },
@@ -82,7 +83,8 @@ export function createBatches() {
     overdue(nowMs: number): Batch | undefined {
       // The set is ordered by the time of taking: the first batch is the oldest.
       const [oldest] = taken
-      if (oldest === undefined || nowMs - oldest.sinceMs < SENDING_LEASE_MS) return undefined
+      if (oldest === undefined || isWithin(oldest.sinceMs, SENDING_LEASE_MS, nowMs))
+        return undefined
       taken.delete(oldest)
       oldest.sinceMs = nowMs
       taken.add(oldest)

@@ -1,4 +1,5 @@
 /** Work after a response, which one request of an isolate does for all of them. */
+import { isUntil } from './period.ts'
 import { sleep as sleepFor } from './timers.ts'
 
 /** Keeps a Worker alive until a promise settles. The promise must not reject. */
@@ -26,13 +27,13 @@ export function createAfterResponse({
   now,
   sleep = sleepFor,
 }: AfterResponseOptions): (waitUntil: WaitUntil) => void {
-  let leasedUntilMs = Number.NEGATIVE_INFINITY
+  let leasedUntilMs = 0
 
   async function run(): Promise<void> {
     let isReleased = false
     function release(): void {
       // Only once: later, the lease may belong to another request.
-      if (!isReleased) leasedUntilMs = Number.NEGATIVE_INFINITY
+      if (!isReleased) leasedUntilMs = 0
       isReleased = true
     }
     await sleep(delayMs)
@@ -42,7 +43,7 @@ export function createAfterResponse({
 
   return function afterResponse(waitUntil) {
     const nowMs = now()
-    if (nowMs < leasedUntilMs) return
+    if (isUntil(leasedUntilMs, leaseMs, nowMs)) return
     leasedUntilMs = nowMs + leaseMs
     waitUntil(run())
   }

@@ -1,6 +1,7 @@
 /** All circuit breakers of an isolate, for metrics and traces, and their alarms. */
 import type { Fault } from '../problems/reasons.ts'
 import type { Breaker, BreakerState, BreakerWatch } from './circuit-breaker.ts'
+import { isWithin } from './period.ts'
 
 export interface BreakerTransition {
   readonly breaker: Breaker
@@ -57,20 +58,23 @@ export function createBreakers({
     let from: BreakerState = 'closed'
     let lastFault: Fault = 'unreachable'
     let downSinceMs: number | undefined
-    let alarmedAtMs = Number.NEGATIVE_INFINITY
-    const seconds = (nowMs: number) => Math.floor((nowMs - (downSinceMs ?? nowMs)) / 1000)
+    let alarmedAtMs = 0
+    let isAlarmed = false
+    const seconds = (nowMs: number) =>
+      Math.max(0, Math.floor((nowMs - (downSinceMs ?? nowMs)) / 1000))
 
     function down(): void {
       const nowMs = now()
       downSinceMs ??= nowMs
-      if (nowMs - alarmedAtMs < REPEAT_ALARM_MS) return
+      if (isWithin(alarmedAtMs, REPEAT_ALARM_MS, nowMs)) return
       alarmedAtMs = nowMs
+      isAlarmed = true
       alarm({ alarm: 'dependency_down', ...of, fault: lastFault, seconds: seconds(nowMs) })
     }
     function up(): void {
-      const isAlarmed = downSinceMs !== undefined && alarmedAtMs >= downSinceMs
       if (isAlarmed) alarm({ alarm: 'dependency_back', ...of, seconds: seconds(now()) })
       downSinceMs = undefined
+      isAlarmed = false
     }
 
     list.push(breaker)

@@ -56,7 +56,7 @@ export const FIRST_PERIOD_MS = 500
 const FIRST_PERIODS = 4
 /** A dependency that has recovered receives a probe within this time. */
 export const MAX_PERIOD_MS = 5_000
-const AT_ONCE = Number.NEGATIVE_INFINITY
+const AT_ONCE = 0
 
 /** Returns the length of a period before chance takes off up to half of it; the first has index 0. */
 export const longestPeriodMs = (index: number): number =>

@@ -17,9 +17,10 @@ export function createInFlightCount(slotMs: number = SLOT_MS) {
   let latest = 0
   let total = 0
 
-  /** Clears the slots between the last request and now. */
+  /** Clears the slots between the last request and now, or all slots. */
   function advance(slot: number): void {
-    for (let passed = Math.max(latest, slot - SLOTS) + 1; passed <= slot; passed++) {
+    const from = slot > latest ? latest : 0
+    for (let passed = Math.max(from, slot - SLOTS) + 1; passed <= slot; passed++) {
       total -= counts[passed % SLOTS] ?? 0
       counts[passed % SLOTS] = 0
     }
@@ -35,13 +36,14 @@ export function createInFlightCount(slotMs: number = SLOT_MS) {
     /** Returns the request's slot, or {@link FULL} if `max` requests or more are in progress. */
     enter(max: number, nowMs: number): number {
       const slot = Math.floor(nowMs / slotMs)
-      if (slot > latest) advance(slot)
+      // Requests that ended without notice would count for as long as the clock was set back.
+      if (slot > latest || slot < latest - SLOTS) advance(slot)
       if (total >= max) return FULL
       add(latest, 1)
       return latest
     },
     leave(slot: number): void {
-      if (slot > latest - SLOTS) add(slot, -1)
+      if (slot > latest - SLOTS && slot <= latest) add(slot, -1)
     },
     count: () => total,
   }

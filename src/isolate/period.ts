@@ -18,6 +18,6 @@ export const isWithin = (
   stepMs: number = STEP_MS,
 ): boolean => nowMs < startMs + periodMs && nowMs >= startMs - stepMs
 
-/** As {@link isWithin}, for a period of at most `periodMs` of which only the end is known. */
-export const isUntil = (endMs: number, periodMs: number, nowMs: number): boolean =>
-  isWithin(endMs - periodMs, periodMs, nowMs)
+/** As {@link isWithin}, for a period of at most `periodMs` of which only the end is known. Undefined: it is over. */
+export const isUntil = (endMs: number | undefined, periodMs: number, nowMs: number): boolean =>
+  endMs !== undefined && isWithin(endMs - periodMs, periodMs, nowMs)

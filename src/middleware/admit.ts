@@ -1,11 +1,7 @@
 /** The `admit` stage: checks revocation, bans and limits in one round trip. */
 
 import type { Context } from 'hono'
-import {
-  ADMITTED_FOR_MS,
-  type Admission,
-  type AdmissionVerdict,
-} from '../access/admission/admission.ts'
+import { type Admission, type AdmissionVerdict, isHeldUp } from '../access/admission/admission.ts'
 import type { LimitRequest, Meter, RateLimit } from '../access/admission/limit.ts'
 import { type LimitWindow, limitKeyOf, windowOfPrincipal } from '../access/admission/limit-key.ts'
 import type { DeferredLimit } from '../access/admission/reference-resolver.ts'
@@ -133,7 +129,7 @@ export const admit = ({
       if (identified !== undefined) pending.identified(identified)
       verdict = resolved
     }
-    if (Date.now() - startMs > ADMITTED_FOR_MS) c.set('portcullis.heldUpSinceMs', startMs)
+    if (isHeldUp(startMs)) c.set('portcullis.heldUpSinceMs', startMs)
     c.set('portcullis.rateLimits', verdict.limits)
     c.set('portcullis.uncountedLimits', verdict.uncounted)
     for (const denial of verdict.observed) observe(c, reasonOfDenial(denial))

@@ -1,7 +1,7 @@
 /** The `validate` stage: input that matches its schema, or 422 with the findings. */
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import type { $ZodType } from 'zod/v4/core'
-import { ADMITTED_FOR_MS } from '../access/admission/admission.ts'
+import { isHeldUp } from '../access/admission/admission.ts'
 import { Denied } from '../errors.ts'
 import { findInexact, isExact } from '../http/exact-numbers.ts'
 import { hasCoding, isJsonType, utf8MediaType } from '../http/media-type.ts'
@@ -217,7 +217,7 @@ export async function readBodyBytes(c: Context<Environment>): Promise<Uint8Array
   const body = bodyOf(c, 'validate')
   const earlier = body instanceof ReadableStream && readEarlier(c, body, 'validate')
   const bytes = await (earlier || readWhole(body))
-  if (Date.now() - startMs > ADMITTED_FOR_MS)
+  if (isHeldUp(startMs))
     c.set('portcullis.heldUpSinceMs', c.get('portcullis.heldUpSinceMs') ?? startMs)
   c.set('portcullis.body', bytes)
   return bytes

@@ -1,6 +1,6 @@
 /** Forwards an admitted request to the origin, and returns its response. */
 import type { Context } from 'hono'
-import { ADMITTED_FOR_MS } from '../access/admission/admission.ts'
+import { isHeldUp } from '../access/admission/admission.ts'
 import type { AssertionSigner } from '../access/tokens/assertion.ts'
 import { schemeOf } from '../access/tokens/credential.ts'
 import { withoutCookies } from '../access/tokens/token-cookie.ts'
@@ -194,7 +194,7 @@ function createSharing(c: Context, readmission: Readmission | undefined): Sharin
   return {
     waitUntil: waitUntilOf(c),
     async beforeCall(sinceMs) {
-      if (Date.now() - sinceMs > ADMITTED_FOR_MS) await readmission?.(c, sinceMs)
+      if (isHeldUp(sinceMs)) await readmission?.(c, sinceMs)
     },
   }
 }

@@ -4,6 +4,7 @@ import { UNKNOWN_ADDRESS } from '../../http/address-list.ts'
 import type { WaitUntil } from '../../isolate/after-response.ts'
 import { createInFlightCount, FULL, type InFlightCount } from '../../isolate/in-flight.ts'
 import { createLruMap } from '../../isolate/lru-map.ts'
+import { isUntil } from '../../isolate/period.ts'
 import { createWriteBudget } from '../../isolate/write-budget.ts'
 import type { Signer } from '../../problems/reasons.ts'
 import { secondsUntil } from '../../problems/retry-after.ts'
@@ -124,14 +125,16 @@ export function createAuthenticationFailures({
   const checks = createLruMap<string, InFlightCount>({ max: maxAddresses })
   const mayWrite = createWriteBudget(MAX_FAILURE_WRITES_PER_SECOND, now)
 
+  const windowMs = windowSeconds * 1000
+  const isOpen = (untilMs: number | undefined) => isUntil(untilMs, windowMs, now())
   const isUncounted = (address: string) => address === UNKNOWN_ADDRESS || isExempt(address)
 
   function findWindow(address: string, signer: Signer | undefined, nowMs: number): Window {
     const all = signer === undefined ? windows : signerWindows
     const name = nameOf(address, signer)
     const known = all.get(name)
-    if (known !== undefined && nowMs < known.untilMs) return known
-    const begun: Window = { count: 0, untilMs: nowMs + windowSeconds * 1000 }
+    if (known && isOpen(known.untilMs)) return known
+    const begun: Window = { count: 0, untilMs: nowMs + windowMs }
     all.set(name, begun)
     return begun
   }
@@ -140,7 +143,8 @@ export function createAuthenticationFailures({
   function mark(address: string, signer: Signer | undefined, { count, untilMs }: Window): void {
     if (signer === undefined || count < limit) return
     const knownMs = signersRefusedUntilMs.get(address) ?? 0
-    signersRefusedUntilMs.set(address, Math.max(knownMs, untilMs))
+    // Not a time from before the clock was set back.
+    if (knownMs < untilMs || !isOpen(knownMs)) signersRefusedUntilMs.set(address, untilMs)
   }
 
   async function learn(address: string, signer: Signer | undefined): Promise<void> {
@@ -149,7 +153,7 @@ export function createAuthenticationFailures({
       const nowMs = now()
       const window = findWindow(address, signer, nowMs)
       window.count = Math.max(window.count, count)
-      window.untilMs = nowMs + Math.min(resetSeconds, windowSeconds) * 1000
+      window.untilMs = nowMs + Math.min(resetSeconds * 1000, windowMs)
       mark(address, signer, window)
     } catch {
       // The count of this isolate stays in force. No response waits for this call.
@@ -159,8 +163,7 @@ export function createAuthenticationFailures({
   /** Returns the rest of a window whose failures are used up. */
   function remainingSeconds(window: Window | undefined): number | undefined {
     if (window === undefined || window.count < limit) return undefined
-    const nowMs = now()
-    return window.untilMs > nowMs ? secondsUntil(window.untilMs, nowMs) : undefined
+    return isOpen(window.untilMs) ? secondsUntil(window.untilMs, now()) : undefined
   }
 
   return {
@@ -169,18 +172,17 @@ export function createAuthenticationFailures({
     waitSeconds: (address) => remainingSeconds(windows.get(address)),
 
     waitSecondsOf(address, signerOf) {
-      if ((signersRefusedUntilMs.get(address) ?? 0) <= now()) return undefined
+      if (!isOpen(signersRefusedUntilMs.get(address))) return undefined
       const signer = signerOf()
       return signer && remainingSeconds(signerWindows.get(nameOf(address, signer)))
     },
 
     begin(address) {
       if (isUncounted(address)) return UNCOUNTED
-      const nowMs = now()
       const window = windows.get(address)
-      const failed = window !== undefined && nowMs < window.untilMs ? window.count : 0
+      const failed = window && isOpen(window.untilMs) ? window.count : 0
       const running = checks.get(address) ?? createInFlightCount(CHECK_SLOT_MS)
-      const slot = running.enter(Math.max(limit - failed, MIN_CHECKS_AT_ONCE), nowMs)
+      const slot = running.enter(Math.max(limit - failed, MIN_CHECKS_AT_ONCE), now())
       if (slot === FULL) return undefined
       checks.set(address, running)
       return {

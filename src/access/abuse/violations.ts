@@ -3,6 +3,7 @@
 import { isSharedAddress } from '../../http/address-list.ts'
 import type { WaitUntil } from '../../isolate/after-response.ts'
 import { createLruMap } from '../../isolate/lru-map.ts'
+import { isUntil } from '../../isolate/period.ts'
 import { createWriteBudget } from '../../isolate/write-budget.ts'
 import { secondsUntil } from '../../problems/retry-after.ts'
 import type { Mode } from '../../validators/mode.ts'
@@ -106,6 +107,9 @@ interface KnownBan {
   sureUntilMs: number
 }
 
+const isSure = (ban: KnownBan | undefined, nowMs: number): boolean =>
+  isUntil(ban?.sureUntilMs, BAN_MEMORY_MS, nowMs)
+
 /**
  * Creates the isolate's part of the count. Only the counter decides which refusals are violations,
  * so the result does not depend on how requests are spread over isolates. The isolate only skips
@@ -163,8 +167,9 @@ export function createViolations({
 
     record({ of, by, from }, waitUntil) {
       if (isExempt(from) || (by.kind === 'address' && isSharedAddress(by.value))) return
-      if (by.kind === 'address' && now() < (banned.get(by.value)?.sureUntilMs ?? 0)) return
-      if (of === 'limit' && now() < (quietUntilMs.get(JSON.stringify(by)) ?? 0)) return
+      if (by.kind === 'address' && isSure(banned.get(by.value), now())) return
+      const quietMs = of === 'limit' ? quietUntilMs.get(JSON.stringify(by)) : undefined
+      if (isUntil(quietMs, LIMIT_VIOLATION_MS, now())) return
       if (mayWrite()) waitUntil(count(by, of))
     },
 
@@ -172,7 +177,7 @@ export function createViolations({
       const ban = banned.get(address)
       const nowMs = now()
       if (ban === undefined || nowMs >= ban.endsAtMs) return undefined
-      if (nowMs >= ban.sureUntilMs && mayWrite()) {
+      if (!isSure(ban, nowMs) && mayWrite()) {
         ban.sureUntilMs = nowMs + BAN_MEMORY_MS
         waitUntil(count({ kind: 'address', value: address }, of))
       }

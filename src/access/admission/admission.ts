@@ -1,6 +1,7 @@
 /** The admission decision: revoked, banned or over a limit. One call to the store answers all. */
 
 import { Unavailable } from '../../errors.ts'
+import { isWithin } from '../../isolate/period.ts'
 import type { Denial } from '../../problems/reasons.ts'
 import { findBan, observedBan } from '../abuse/ban.ts'
 import type { Principal } from '../principal.ts'
@@ -33,6 +34,10 @@ export type { AdmissionVerdict } from './verdict.ts'
 
 /** A request that waits longer than this before it reaches the origin is admitted again. */
 export const ADMITTED_FOR_MS = 1_000
+
+/** Reports whether a request that was admitted at `sinceMs` must be admitted again. */
+export const isHeldUp = (sinceMs: number): boolean =>
+  !isWithin(sinceMs, ADMITTED_FOR_MS, Date.now())
 
 export interface AdmissionRequest {
   readonly principal: Principal | null

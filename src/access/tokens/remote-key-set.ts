@@ -74,7 +74,7 @@ export function createRemoteKeySet(options: RemoteKeySetOptions): KeySet {
 
   let snapshot: Snapshot | undefined
   let failure: Failure | undefined
-  let attemptAtMs = Number.NEGATIVE_INFINITY
+  let attemptAtMs = 0
   const refreshes = createSingleFlight<'ended'>({
     now,
     leaseMs: LEASE_MS,

@@ -1,4 +1,5 @@
 /** Sends the audit trail to a Cloudflare Queue, or to the overflow while the queue fails. */
+import { isUntil } from '../../isolate/period.ts'
 import { recordId } from '../../isolate/random-ids.ts'
 import { type AuditTally, newAuditTally } from '../../isolate/tally.ts'
 import { sleep as sleepFor, withDeadline } from '../../isolate/timers.ts'
@@ -84,6 +85,8 @@ export function createAuditQueue({
   /** The last of the batches that wait, each for the one before it: only the first tries the stores. */
   let line: Promise<void> | undefined
 
+  const isShunned = () => isUntil(queueShunnedUntilMs, QUEUE_COOL_DOWN_MS, now())
+
   /** Returns undefined if each attempt failed. */
   async function retried<Value>(attempt: () => Promise<Value>): Promise<Value | undefined> {
     for (let made = 1; made <= ATTEMPTS; made += 1) {
@@ -162,7 +165,7 @@ export function createAuditQueue({
 
   /** Returns false if neither store accepted the events. */
   async function deliver(events: readonly string[]): Promise<boolean> {
-    if (now() < queueShunnedUntilMs || !(await enqueue(events))) return keep(events)
+    if (isShunned() || !(await enqueue(events))) return keep(events)
     tally.sent += events.length
     // If the overflow is unavailable, its events stay there, and a later call sends them.
     await drain().catch(() => {})
@@ -197,7 +200,7 @@ export function createAuditQueue({
       await delivered
       if (line === delivered) line = undefined
     },
-    takesEvents: () => now() >= queueShunnedUntilMs,
+    takesEvents: () => !isShunned(),
   }
 }
 
