@@ -48,13 +48,18 @@ export const isNormalTemplate = (template: string): boolean =>
   isNormalUri(template.replace(EXPRESSION, 'x'))
 
 /**
- * Returns what is wrong with a key of a table of resources: a URI, a template, or the beginning of URIs
- * before `*`. Undefined: nothing.
+ * Returns what is wrong with a key of a table of resources: a URI, or the beginning of URIs before `*`. Undefined:
+ * nothing. A template would permit its own text only, and a list that shows it, but no resource that it names.
  */
 export function mistakeInPattern(pattern: string): string | undefined {
+  if (withoutExpressions(pattern) !== pattern) {
+    const begin = `${literalOf(pattern)}*`
+    const hint = begin === '*' || mistakeInPattern(begin) ? '' : `; write "${begin}"`
+    return `is a template, which permits no resource${hint}`
+  }
   const isPrefix = pattern.endsWith('*')
   const text = isPrefix ? pattern.slice(0, -1) : pattern
-  if (text === '' || isNormalTemplate(isPrefix ? `${text}x` : text))
+  if (text === '' || isNormalUri(isPrefix ? `${text}x` : text))
     return text.includes('*') ? 'has a * that is not at its end' : undefined
   const suggested = suggestedFor(isPrefix ? `${text}x` : text)
   const isUsable = suggested !== undefined && (!isPrefix || suggested.endsWith('x'))

@@ -85,6 +85,10 @@ describe('mistakes in the options of an MCP server', () => {
         ['docs/*', 'write a scheme, a complete host and a path'],
         ['file:///a/*/b', 'has a * that is not at its end'],
         ['urn:Example:a', 'is not in the normal form'],
+        ['note://{name}', 'is a template, which permits no resource; write "note://*"'],
+        ['file:///a/{name}/b*', 'is a template, which permits no resource; write "file:///a/*"'],
+        ['{any}', 'is a template, which permits no resource'],
+        ['https://{host}/a', 'is a template, which permits no resource'],
       ] as const
     ).map(
       ([pattern, text]) =>
