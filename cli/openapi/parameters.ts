@@ -162,14 +162,16 @@ function queryCode(
   for (const parameter of declared) {
     const { name } = parameter
     const style = parameter.located.value.style ?? 'form'
-    const explode = parameter.located.value.explode ?? style === 'form'
+    const isDeep = style === 'deepObject'
+    // Without `explode`, or with false, this style has no other meaning, and many documents omit it.
+    const explode = isDeep || (parameter.located.value.explode ?? style === 'form')
     const types = typesOf(reader, parameter)
-    if (types?.has('array') && explode === true && style !== 'deepObject') {
+    if (types?.has('array') && explode === true && !isDeep) {
       members.push([name, optionalCode(parameter, repeatedCode(reader, parameter, types))])
       continue
     }
     if (types?.has('object') && explode === true) {
-      const expanded = expandedMembers(reader, parameter, style === 'deepObject')
+      const expanded = expandedMembers(reader, parameter, isDeep)
       isOpen ||= expanded?.isOpen ?? true
       if (expanded === undefined) {
         reader.context.document.coverage.useAll(parameter.located)
@@ -254,10 +256,12 @@ function textCodeOf(reader: Reader, parameter: Parameter): Code | undefined {
   const types = typesOf(reader, parameter)
   const separator = SEPARATORS[style]
   if (separator === undefined && style !== 'deepObject') {
+    context.document.coverage.useAll(parameter.located)
     context.notes.unmapped(inside, `style ${style} is not supported, so any text is accepted`)
     return undefined
   }
   if (types?.has('object') || (types?.has('array') && style === 'deepObject')) {
+    context.document.coverage.useAll(parameter.located)
     context.notes.unmapped(
       inside,
       'an object that is serialized to one text is not supported, so any text is accepted',

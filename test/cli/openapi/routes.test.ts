@@ -162,6 +162,39 @@ describe('query, headers and path', () => {
     expect(await statuses(refused)).toEqual(refused.map(() => 422))
   })
 
+  test.each([{}, { explode: false }])(
+    'deepObject is one parameter for each member, also with %j',
+    async (explode) => {
+      const schema = {
+        type: 'object',
+        additionalProperties: false,
+        required: ['b'],
+        properties: { b: { type: 'integer' } },
+      }
+      const deep = { name: 'a', required: true, style: 'deepObject', schema, ...explode }
+      const { status, notes } = await gatewayOf(documentOf('/q', query(deep), { method: 'get' }))
+      expect(notes).toEqual([])
+      expect(await status('GET /q?a%5Bb%5D=1')).toBe(200)
+      for (const line of ['', 'a%5Bb%5D=x', 'a%5Bc%5D=1', 'a=b,1'])
+        expect(await status(`GET /q?${line}`), line).toBe(422)
+    },
+  )
+
+  test.each([
+    [
+      { in: 'header', schema: { type: 'object', properties: { b: { type: 'integer' } } } },
+      'object',
+    ],
+    [{ in: 'path', required: true, style: 'label', schema: { type: 'integer' } }, 'style label'],
+  ])(
+    'a parameter in a form that is not read has one note, and not that it is no member: %j',
+    async (parameter, what) => {
+      const parameters = [{ name: 'a', ...parameter }]
+      const { notes } = await gatewayOf(documentOf('/q/{a}', { parameters }, { method: 'get' }))
+      expect(messagesOf(notes, 'unmapped')).toEqual([expect.stringContaining(what)])
+    },
+  )
+
   test('a parameter that may be repeated is checked, and so are the others of its query', async () => {
     const parameters = query(
       { name: 'tag', schema: { type: 'array', items: { type: 'string' }, maxItems: 2 } },
