@@ -1,17 +1,30 @@
 /** Periods in which something is refused, skipped or left to another request end after the clock was set back. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Hono } from 'hono'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createAuthenticationFailures } from '../../src/access/abuse/authentication-failures.ts'
 import { createViolations } from '../../src/access/abuse/violations.ts'
+import { issuerRules } from '../../src/access/tokens/issuer-rules.ts'
 import { BATCH_OPEN_MS, createBatches } from '../../src/audit/batch.ts'
 import { createAuditQueue } from '../../src/audit/queue/audit-queue.ts'
+import { Unavailable } from '../../src/errors.ts'
+import { authorizedOrigin } from '../../src/features/credentials/authorized-origin.ts'
+import { createIssuerCall } from '../../src/features/introspection/issuer-call.ts'
+import { retriedOrigin } from '../../src/features/origins/retried-origin.ts'
+import { createSpanExporter } from '../../src/features/otlp/exporter.ts'
+import type { Span } from '../../src/features/otlp/span.ts'
 import { createAfterResponse } from '../../src/isolate/after-response.ts'
 import { createBreakers } from '../../src/isolate/breakers.ts'
 import { createCircuitBreaker } from '../../src/isolate/circuit-breaker.ts'
 import { createInFlightCount, FULL } from '../../src/isolate/in-flight.ts'
 import { limitBody } from '../../src/middleware/limit-body.ts'
 import { readBodyBytes } from '../../src/middleware/validate.ts'
-import { NOW_MS } from '../access/tokens/signer.ts'
+import type { OriginRequest } from '../../src/origin/origin.ts'
+import { openSpool } from '../../src/runtimes/node/audit/spool/spool.ts'
+import { spoolingQueue } from '../../src/runtimes/node/audit/spool/spooling-queue.ts'
+import { createSigner, issuerOf, NOW_MS, outcome } from '../access/tokens/signer.ts'
 
 const STEPS = [
   ['a minute', 60_000],
@@ -44,6 +57,12 @@ const failuresOn = (clock: Clock) =>
     counter: { count: () => new Promise(ignore) },
     now: () => clock.nowMs,
   })
+
+const kept = await createSigner('ES256', 'kept')
+const REQUEST = {
+  ...{ method: 'GET', path: '/', search: '', headers: new Map(), body: null, timeoutMs: 1_000 },
+  incoming: new Request('https://gateway.test/'),
+} as unknown as OriginRequest
 
 const PERIODS: readonly (readonly [string, Begin])[] = [
   [
@@ -172,10 +191,83 @@ const PERIODS: readonly (readonly [string, Begin])[] = [
       return () => !takesEvents()
     },
   ],
+  [
+    'the refusal of a token by its issuer',
+    async (clock) => {
+      const ask = vi.fn(async () => undefined)
+      const call = createIssuerCall({
+        rules: issuerRules(issuerOf([kept.publicJwk])),
+        locator: { locate: async () => 'https://idp.test/introspect' },
+        request: ask,
+        maxAgeSeconds: 60,
+        watch: () => ({ changed: ignore, refused: ignore }),
+        now: () => clock.nowMs,
+      })
+      const isRefusedAtOnce = async () => {
+        const before = ask.mock.calls.length
+        expect(await outcome(() => call('opaque'))).toBe('token_rejected:inactive')
+        return ask.mock.calls.length === before
+      }
+      await isRefusedAtOnce()
+      return isRefusedAtOnce
+    },
+  ],
+  [
+    'the pause after a failed export of spans',
+    async (clock) => {
+      const exporter = createSpanExporter({
+        ...{ url: 'http://127.0.0.1:1/', now: () => clock.nowMs, sleep: async () => {} },
+      })
+      const span = { kind: 'server', attributes: {}, startMs: 0, endMs: 0 } as unknown as Span
+      const isPaused = async () => {
+        const works: Promise<unknown>[] = []
+        exporter.export([span], (work) => works.push(work))
+        await Promise.all(works)
+        return works.length === 0
+      }
+      await isPaused()
+      return isPaused
+    },
+  ],
+  [
+    'the pause between two lines about a refused credential',
+    async (clock) => {
+      const log = vi.spyOn(console, 'error').mockReturnValue(undefined)
+      const wrap = authorizedOrigin({
+        credential: { header: 'x-key', apply: async (request) => request },
+        now: () => clock.nowMs,
+      })
+      const origin = wrap({ send: async () => new Response(null, { status: 401 }) })
+      const isQuiet = async () => {
+        log.mockClear()
+        expect(await outcome(() => origin.send(REQUEST))).toBe('origin:unauthorized')
+        return log.mock.calls.length === 0
+      }
+      await isQuiet()
+      return isQuiet
+    },
+  ],
+  [
+    'the pause of a queue with a spool',
+    async (clock) => {
+      const sendBatch = vi.fn(() => Promise.reject(new Error('down')))
+      const queue = spoolingQueue({
+        ...{ queue: { sendBatch }, spool: async () => {}, now: () => clock.nowMs },
+      })
+      const isPaused = async () => {
+        const before = sendBatch.mock.calls.length
+        await queue.sendBatch([{ body: '{}', contentType: 'text' }])
+        return sendBatch.mock.calls.length === before
+      }
+      await isPaused()
+      return isPaused
+    },
+  ],
 ]
 
 afterEach(() => {
   vi.useRealTimers()
+  vi.restoreAllMocks()
 })
 
 describe.each(STEPS)('after the clock was set back by %s', (_, stepMs) => {
@@ -183,9 +275,9 @@ describe.each(STEPS)('after the clock was set back by %s', (_, stepMs) => {
     const clock = { nowMs: NOW_MS }
     const isHeld = await begin(clock)
     clock.nowMs += 100
-    expect(isHeld()).toBe(true)
+    expect(await isHeld()).toBe(true)
     clock.nowMs -= stepMs
-    expect(isHeld()).toBe(false)
+    expect(await isHeld()).toBe(false)
   })
 
   it('an address is refused anew after further failures', () => {
@@ -222,6 +314,46 @@ describe.each(STEPS)('after the clock was set back by %s', (_, stepMs) => {
       ['dependency_down', 0],
       ['dependency_back', 0],
     ])
+  })
+
+  it('no attempt at an origin gets more time than the request', async () => {
+    const clock = { nowMs: NOW_MS }
+    const given: number[] = []
+    const origin = {
+      async send({ timeoutMs }: OriginRequest): Promise<Response> {
+        given.push(timeoutMs)
+        clock.nowMs -= stepMs
+        throw new Unavailable('origin', 'unreachable')
+      },
+    }
+    const now = () => clock.nowMs
+    const apply = async (request: OriginRequest) => {
+      clock.nowMs -= stepMs
+      return request
+    }
+    const authorized = authorizedOrigin({ credential: { header: 'x-key', apply }, now })(origin)
+    for (const tried of [retriedOrigin({ origin, now }), authorized])
+      expect(await outcome(() => tried.send(REQUEST))).toBe('origin:unreachable')
+    expect(given).toEqual([1_000, 1_000, 1_000])
+  })
+
+  it('a spool whose directory was not usable is opened again', async () => {
+    const clock = { nowMs: NOW_MS }
+    vi.spyOn(console, 'error').mockReturnValue(undefined)
+    const parent = mkdtempSync(join(tmpdir(), 'spool-'))
+    const directory = join(parent, 'spool')
+    writeFileSync(directory, '')
+    const spool = openSpool({
+      ...{ directory, maxBytes: 2 ** 24, now: () => clock.nowMs },
+      connect: () => ({ queue: { sendBatch: async () => {} }, close: ignore }),
+    })
+    await expect(spool.append(['{}'])).rejects.toThrow()
+    rmSync(directory)
+    await expect(spool.append(['{}'])).rejects.toThrow()
+    clock.nowMs -= stepMs
+    await spool.append(['{}'])
+    await spool.close()
+    rmSync(parent, { recursive: true })
   })
 
   it('a request with a slow body is admitted again', async () => {

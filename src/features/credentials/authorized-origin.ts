@@ -1,5 +1,6 @@
 /** Adds the gateway's own credentials to the requests of an origin. */
 import { Unavailable } from '../../errors.ts'
+import { isWithin } from '../../isolate/period.ts'
 import type { Origin, OriginRequest } from '../../origin/origin.ts'
 import { isRepeatable } from '../../origin/repeatable.ts'
 
@@ -41,7 +42,7 @@ export function authorizedOrigin({
   /** Writes one line a minute for the operator. */
   function report(route: string | undefined): void {
     const nowMs = now()
-    if (nowMs - reportedAtMs < MIN_PAUSE_MS) return
+    if (isWithin(reportedAtMs, MIN_PAUSE_MS, nowMs)) return
     reportedAtMs = nowMs
     console.error(JSON.stringify({ incident: 'origin_credentials_refused', route }))
   }
@@ -49,13 +50,14 @@ export function authorizedOrigin({
   return (origin) => ({
     async send(request) {
       const endMs = now() + request.timeoutMs
+      // Not longer than the whole, also if the clock is set back meanwhile.
+      const leftMs = () => Math.min(Math.max(endMs - now(), 1), request.timeoutMs)
       const concernsCaller =
         request.headers.has('cookie') ||
         (credential.header !== 'authorization' && request.headers.has('authorization'))
       for (let isFirst = true; ; isFirst = false) {
-        const authorized = await credential.apply({ ...request, timeoutMs: endMs - now() })
-        const timeoutMs = Math.max(endMs - now(), 1)
-        const response = await origin.send({ ...authorized, timeoutMs })
+        const authorized = await credential.apply({ ...request, timeoutMs: leftMs() })
+        const response = await origin.send({ ...authorized, timeoutMs: leftMs() })
         if (response.status !== UNAUTHORIZED || concernsCaller) {
           if (response.status === 101) return response
           return credential.clean?.(response) ?? response

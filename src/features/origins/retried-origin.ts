@@ -42,7 +42,8 @@ export function retriedOrigin({
         try {
           return await origin.send({ ...request, timeoutMs })
         } catch (error) {
-          timeoutMs = endMs - now()
+          // The clock may be set back meanwhile.
+          timeoutMs = Math.min(endMs - now(), request.timeoutMs)
           if (left === 0 || saved < 1 || timeoutMs <= 0 || !isLost(error)) throw error
           saved -= 1
         }

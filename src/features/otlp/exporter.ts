@@ -1,6 +1,7 @@
 import { parseStrictJson } from '../../http/strict-json.ts'
 import type { WaitUntil } from '../../isolate/after-response.ts'
 import { createAfterResponse } from '../../isolate/after-response.ts'
+import { isUntil } from '../../isolate/period.ts'
 import type { SpanTally } from '../../isolate/tally.ts'
 import { exportRequest, type Span } from './span.ts'
 
@@ -84,10 +85,10 @@ export function createSpanExporter({
 
   return {
     export(spans, waitUntil) {
-      const nowMs = now()
-      if (nowMs < failedUntilMs || gathered.length + spans.length > MAX_SPANS) {
+      const isPaused = isUntil(failedUntilMs, COOL_DOWN_MS, now())
+      if (isPaused || gathered.length + spans.length > MAX_SPANS) {
         tally.dropped += spans.length
-        if (nowMs < failedUntilMs) return
+        if (isPaused) return
       } else gathered.push(...spans)
       gather(waitUntil)
     },

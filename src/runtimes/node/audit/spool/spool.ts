@@ -6,6 +6,7 @@ import { lostEvent } from '../../../../audit/event.ts'
 import type { QueueBinding } from '../../../../audit/queue/audit-queue.ts'
 import { OVERFLOW_TTL_SECONDS } from '../../../../audit/redis/overflow.ts'
 import { serializeEvent } from '../../../../audit/truncate.ts'
+import { isUntil } from '../../../../isolate/period.ts'
 import { recordId } from '../../../../isolate/random-ids.ts'
 import { openSpoolFile, type SpoolFile } from './file.ts'
 
@@ -56,7 +57,7 @@ export function openSpool({ directory, maxBytes, connect, now = () => Date.now()
 
   function opened(): SpoolFile {
     if (file !== undefined) return file
-    if (now() < reopenAtMs) throw lastError
+    if (isUntil(reopenAtMs, REOPEN_MS, now())) throw lastError
     try {
       file = openSpoolFile(directory, maxBytes)
       return file

@@ -1,5 +1,6 @@
 /** The queue of a gateway with a spool: a batch is in Redis or on the disk. */
 import type { QueueBinding } from '../../../../audit/queue/audit-queue.ts'
+import { isUntil } from '../../../../isolate/period.ts'
 
 /** A queue that works takes less than a millisecond. The response waits meanwhile. */
 const SPOOL_AFTER_MS = 50
@@ -28,7 +29,7 @@ export function spoolingQueue({
   return {
     async sendBatch(messages) {
       let sending: Promise<unknown> | undefined
-      if (now() >= probeAtMs) {
+      if (!isUntil(probeAtMs, COOL_DOWN_MS, now())) {
         // One batch probes. Those beside it go to the spool.
         if (probeAtMs > 0) probeAtMs = now() + COOL_DOWN_MS
         sending = queue.sendBatch(messages)
