@@ -94,7 +94,8 @@ export function valuesIn(named: string): NodeJS.Dict<string> {
 function variablesIn(file: string): NodeJS.Dict<string> {
   try {
     return readVariables(file)
-  } catch {
+  } catch (error) {
+    if (error instanceof Failure) throw error
     throw usage(`${file} cannot be read; it must be a file that you may read`)
   }
 }
