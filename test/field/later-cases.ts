@@ -257,4 +257,14 @@ export const laterCases: readonly FieldCase[] = [
     ['test/cli/openapi/routes.test.ts > deepObject is one parameter for each member, also with %j'],
     NODE_ONLY,
   ),
+  later(
+    'an API behind a forward authorization reads the address or the scheme that a client has invented',
+    'golang/vulndb#5149, golang/vulndb#4113, golang/vulndb#6211, dfds/infrastructure-modules#2475',
+    'other spellings of what the proxy writes are refused, with underscores and dots',
+    [
+      'test/features/forward-auth/decisions.test.ts > which an API may read as a header of the gateway or of the proxy, is refused',
+      'test/features/forward-auth/proxies.slow.test.ts > %s of a client never reaches the origin',
+    ],
+    NODE_ONLY,
+  ),
 ]

@@ -108,13 +108,16 @@ export function createDecisions({
   }
 }
 
-/** Servers read another method or path from these. The shipped files remove them in this spelling. */
+/**
+ * Servers read another method or path, or another client, host or scheme from these. The shipped files remove the first
+ * in this spelling, and the proxies write the others.
+ */
 const OTHER_REQUEST =
-  /^x-(?:(?:original|rewrite)-(?:ur[il]|method|host|path)$|http-method|method-override)/
+  /^x-(?:forwarded-|real-ip$|(?:original|rewrite)-(?:ur[il]|method|host|path)$|http-method|method-override)/
 
 /**
  * Reports whether a header of the client, such as `X_Auth_Roles`, is another spelling of one about the caller,
- * or of one with another method or path. The proxy passes it on, and servers on CGI read it as that one.
+ * or of one about another request. The proxy passes it on, and servers on CGI read it as that one.
  */
 function hasAlias(headers: Headers, names: readonly string[]): boolean {
   for (const name of headers.keys())
@@ -127,7 +130,7 @@ function hasAlias(headers: Headers, names: readonly string[]): boolean {
 }
 
 const ALIAS =
-  'A header resembles one that only the gateway may send, or one with another method or path.'
+  'A header resembles one that only the gateway or the proxy may send, or one with another method or path.'
 const ELSEWHERE = 'This listener has only the decision endpoint.'
 
 interface Allowed {

@@ -153,8 +153,17 @@ describe.each(Object.entries(PROXIES))(
       },
     )
 
-    test.each(['X_Auth_Roles', 'X.Auth.Roles', 'x_auth-subject', 'X-Auth_Tenant', 'X_HTTP_Method'])(
-      'with %s, which an API may read as a header of the gateway, is refused',
+    test.each([
+      ...['X_Auth_Roles', 'X.Auth.Roles', 'x_auth-subject', 'X-Auth_Tenant', 'X_HTTP_Method'],
+      ...[
+        'X_Forwarded_For',
+        'X.Forwarded.Proto',
+        'X-Forwarded_Host',
+        'X_Forwarded_Prefix',
+        'X_Real_IP',
+      ],
+    ])(
+      'with %s, which an API may read as a header of the gateway or of the proxy, is refused',
       async (header) => {
         const headers: [string, string][] = [...bearer(), [header, 'admin']]
         const { status, headers: received } = await authorize({ target: '/orders', headers })

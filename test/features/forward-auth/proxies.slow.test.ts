@@ -353,6 +353,8 @@ describe.each(Object.entries(PROXIES))('%s with the shipped file', (_, proxy) =>
       'X.Auth.Roles',
       'X-HTTP-Method-Override',
       'X_HTTP_Method_Override',
+      'X_Forwarded_For',
+      'X.Forwarded.Proto',
       'X.Original.URL',
       'X-Original-URL',
       'X-Rewrite-URL',
