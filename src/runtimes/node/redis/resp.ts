@@ -12,18 +12,14 @@ import { parseRedisUrl, type RedisTarget } from '../environment/redis-url.ts'
 import { connectCluster } from './cluster/connect-cluster.ts'
 import { createFencedMaster } from './sentinel/fenced-master.ts'
 import { acknowledgedSend } from './socket/acknowledged.ts'
+import { classifyFault, findMistake } from './socket/faults.ts'
 import {
   DEFAULT_FENCE_MS,
   type RespClient,
   type RespOptions,
   redisMistake,
 } from './socket/resp-client.ts'
-import {
-  classifyFault,
-  createRespSocket,
-  findMistake,
-  type RespSocket,
-} from './socket/resp-socket.ts'
+import { createRespSocket, type RespSocket } from './socket/resp-socket.ts'
 
 export type { RespClient, RespOptions }
 

@@ -11,7 +11,7 @@ import type {
   SendOptions,
 } from '../../../../redis/connection.ts'
 import { SilentMaster } from '../fence/fence.ts'
-import { classifyFault } from '../socket/resp-socket.ts'
+import { classifyFault } from '../socket/faults.ts'
 import { type ClusterNode, type ClusterRouter, LostSlots } from './router.ts'
 import { type Redirection, readRedirection } from './slot-table.ts'
 

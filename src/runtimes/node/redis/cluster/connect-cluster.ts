@@ -13,13 +13,13 @@ import {
 import { CONTROL_TAG, createLanes, laneTags, tagSlot } from '../../../../redis/lanes.ts'
 import type { RedisTarget } from '../../environment/redis-url.ts'
 import { acknowledgedSend } from '../socket/acknowledged.ts'
+import { findMistake } from '../socket/faults.ts'
 import {
   DEFAULT_FENCE_MS,
   type RespClient,
   type RespOptions,
   redisMistake,
 } from '../socket/resp-client.ts'
-import { findMistake } from '../socket/resp-socket.ts'
 import { clusterCalls } from './calls.ts'
 import { secretDigest } from './digest.ts'
 import { createLaneMarkers, OtherLanes } from './lane-markers.ts'

@@ -1,7 +1,7 @@
 /** What an operator must correct at a cluster while a gateway runs: for the log, `/-/readyz` and `doctor`. */
 import { textOf } from '../../../../problems/mistake.ts'
+import { findMistake } from '../socket/faults.ts'
 import { redisMistake } from '../socket/resp-client.ts'
-import { findMistake } from '../socket/resp-socket.ts'
 import { DisputedSlots } from './lane-markers.ts'
 import type { ClusterNode, ClusterRouter } from './router.ts'
 import { type ClusterChecks, UnsafeSettings } from './start-checks.ts'

@@ -2,7 +2,7 @@
 import { SLOTS } from '../../../../redis/lanes.ts'
 import type { RedisServer, RedisTarget } from '../../environment/redis-url.ts'
 import { createFencedServer, type FencedServer, tickMsOf } from '../fence/fenced-server.ts'
-import { findMistake } from '../socket/resp-socket.ts'
+import { findMistake } from '../socket/faults.ts'
 import { requireCluster } from '../socket/server-info.ts'
 import { addressOf, type NodeEntry, type SlotRange } from './slot-table.ts'
 import { hasFailed, isConnected, readView, type View } from './view.ts'

@@ -1,6 +1,7 @@
 /** Marks between the commands of a socket. They prove that replies are those of their own commands. */
 import { randomBytes } from 'node:crypto'
-import { Command, ReplyError } from 'ioredis'
+import { Command } from 'ioredis'
+import { isErrorReply, unreadable } from './faults.ts'
 
 /** A mark follows after so many commands, so that the first calls of a burst do not wait for its last reply. */
 const COMMANDS_PER_MARK = 16
@@ -57,11 +58,6 @@ export function createMarks(onForbidden: () => void) {
     },
   }
 }
-
-export const isErrorReply = (cause: unknown): cause is Error => cause instanceof ReplyError
-
-export const unreadable = () =>
-  Object.assign(new Error('a reply is not readable'), { name: 'ParserError' })
 
 /** Also if the command has another name on this server. The reply names it, so it is the reply to a mark. */
 const isForbiddenEcho = (cause: unknown): boolean =>

@@ -2,13 +2,13 @@
 import { checkServerIdentity } from 'node:tls'
 import { Command, Redis, type RedisOptions } from 'ioredis'
 import type { Deadline } from '../../../../isolate/deadline.ts'
-import type { Fault } from '../../../../problems/reasons.ts'
 import type { RedisCommand, RedisReply, UsedSocket } from '../../../../redis/connection.ts'
 import type { RedisTarget } from '../../environment/redis-url.ts'
 import { oncePerTurn } from '../../system/once-per-turn.ts'
+import { isBusy, isErrorReply, isForbidden, unreadable } from './faults.ts'
 import { hiddenRefusals, refusalLog } from './refusals.ts'
-import { createMarks, isErrorReply, unreadable } from './reply-marks.ts'
-import { isReplica, requireUsable, UnusableServer } from './server-info.ts'
+import { createMarks } from './reply-marks.ts'
+import { isReplica, requireUsable } from './server-info.ts'
 
 const CONNECT_TIMEOUT_MS = 2_000
 const FIRST_PAUSE_MS = 25
@@ -234,22 +234,6 @@ export function createRespSocket(
   }
 }
 
-/** Classifies what a socket throws. */
-export function classifyFault(cause: unknown): Fault {
-  if (isErrorReply(cause) || cause instanceof UnusableServer) return 'refused'
-  const name = cause instanceof Error ? cause.name : ''
-  if (name === 'ParserError') return 'malformed'
-  return name === 'TimeoutError' ? 'timeout' : 'unreachable'
-}
-
-/** Returns why no attempt to connect can succeed, or undefined. Never contains text of Redis. */
-export function findMistake(cause: unknown): string | undefined {
-  if (cause instanceof UnusableServer) return cause.message
-  if (!isErrorReply(cause)) return undefined
-  if (/^(?:NOAUTH|WRONGPASS) /.test(cause.message)) return 'Redis refuses the user or the password'
-  return /\bDB index\b/.test(cause.message) ? 'Redis has no database of this number' : undefined
-}
-
 /** Connects, logs in, and selects the database. Throws if one of these fails. */
 async function connect(options: RedisOptions, accept: (info: string) => void): Promise<Redis> {
   const redis = new Redis(options)
@@ -303,12 +287,6 @@ function unlessForbidden(error: unknown): string {
   if (isForbidden(error)) return ''
   throw error
 }
-
-const isBusy = (error: unknown): error is Error =>
-  isErrorReply(error) && error.message.startsWith('BUSY ')
-
-const isForbidden = (error: unknown): boolean =>
-  isErrorReply(error) && error.message.startsWith('NOPERM')
 
 function createOptions(
   target: RedisTarget,
