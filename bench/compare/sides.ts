@@ -95,7 +95,7 @@ async function startOnWorkerd(
 /** Folders of the server on Node, the newest first. */
 const SERVERS = ['src/runtimes/node/index.ts', 'src/node/index.ts']
 
-/** Serves the sources of `tree` with this Node. Each side has its own keys in Redis. */
+/** Serves the sources of `tree` with this Node. Each start has its own keys in Redis and its own trail. */
 async function startOnNode(
   name: SideName,
   tree: string,
@@ -120,6 +120,7 @@ async function startOnNode(
     ].join('\n'),
   )
   const port = await freePort()
+  const start = crypto.randomUUID()
   const {
     UPSTASH_REDIS_REST_URL: _url,
     UPSTASH_REDIS_REST_TOKEN: _token,
@@ -130,8 +131,8 @@ async function startOnNode(
     args: [...FLAGS, entry],
     env: {
       ...{ NODE_ENV: 'production', PORT: String(port), ...variables },
-      ...{ REDIS_URL: backends.redis.directUrl, REDIS_PREFIX: `pc-${name}:` },
-      ...(durable && { AUDIT_DATABASE: `sqlite:${join(directory, 'audit.db')}` }),
+      ...{ REDIS_URL: backends.redis.directUrl, REDIS_PREFIX: `pc-${start}:` },
+      ...(durable && { AUDIT_DATABASE: `sqlite:${join(directory, `${start}.db`)}` }),
     },
     port,
     directory,
