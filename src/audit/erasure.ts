@@ -32,13 +32,6 @@ export interface Erasure {
   readonly owner?: 'tenant' | undefined
 }
 
-/** Port: erasure orders. Each call rejects with `Unavailable` on failure. */
-export interface AuditErasures {
-  /** Stores the order; the audit Worker carries it out. It also covers events in transit. */
-  order(person: Person, owner?: Erasure['owner']): Promise<Erasure>
-  find(id: string): Promise<Erasure | undefined>
-}
-
 /**
  * Prefixes of the actions with targets that can name a person: clients, which are the subjects of
  * their own tokens, and limits (`limit:subject`). The targets of all other actions are ids. Those

@@ -63,12 +63,6 @@ export interface AuditPage {
   readonly cursor?: string
 }
 
-/** Port: queries the recorded events. Rejects with `Unavailable` if the store does not respond. */
-export interface AuditLog {
-  /** With `within`, only events of callers with this tenant. */
-  query(query: AuditQuery, within?: TenantOfIssuers): Promise<AuditPage>
-}
-
 /** A tenant of some issuers, whose tenants of one name are the same. */
 export interface TenantOfIssuers {
   readonly tenant: string
@@ -121,8 +115,3 @@ export const chainPageSchema = z.strictObject({
 })
 
 export type ChainPage = z.infer<typeof chainPageSchema>
-
-/** Port: reads the chain as it is stored. Does NOT verify it. Rejects with `Unavailable`. */
-export interface ChainLog {
-  read(query: z.infer<typeof chainQuerySchema>): Promise<ChainPage>
-}

@@ -1,5 +1,4 @@
 /** The port for the overflow: audit events that are stored while the queue fails. */
-import type { Person } from './erasure.ts'
 
 export interface OverflowBatch {
   /** JSON, oldest first. */
@@ -25,10 +24,4 @@ export interface AuditOverflow {
   peek(max: number, lostEvent: (lost: number) => string): Promise<OverflowBatch>
   /** Removes delivered events, at least one. Unknown events are ignored. */
   forget(arrived: OverflowBatch): Promise<void>
-}
-
-/** Port: removes a person's data from stored events. Rejects if the store fails. */
-export interface OverflowRedaction {
-  /** Keeps the events. Does NOT cover events that are added meanwhile. */
-  redact(person: Person): Promise<void>
 }

@@ -4,7 +4,6 @@ import * as z from 'zod/mini'
 import { describe } from '../validators/checks.ts'
 import { integer } from '../validators/schema-parts.ts'
 import type { AuditEvent } from './event.ts'
-import type { AuditQuery, TenantOfIssuers } from './log.ts'
 
 const count = () => integer().check(z.minimum(0))
 const decisions = { allow: count(), deny: count(), error: count() }
@@ -56,16 +55,6 @@ export type Summary = z.infer<typeof summarySchema>
 
 /** Days of a period, so that a summary reads at most 744 hours, a week at a time: a Worker may make 50 queries on the free plan. */
 export const MAX_SUMMARY_DAYS = 31
-
-/** Port: counts events. Rejects with `Unavailable` if the store does not respond. */
-export interface AuditSummary {
-  /** With `within`, only events of callers with this tenant. */
-  summarize(
-    query: AuditQuery,
-    period: { readonly sinceMs: number; readonly untilMs: number },
-    within?: TenantOfIssuers,
-  ): Promise<Summary>
-}
 
 const MINUTE_MS = 60_000
 /** Minutes of a bucket. A period has about 60 buckets. */

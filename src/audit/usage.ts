@@ -40,23 +40,6 @@ export const usageRouteSchema = z.strictObject({
 
 export type UsageRoute = z.infer<typeof usageRouteSchema>
 
-/** Port: computes usage. Rejects with `Unavailable` if the store does not respond. */
-export interface AuditUsage {
-  /**
-   * Returns the days with requests, the earliest first. Returns undefined if the period has too many
-   * different days and reasons.
-   */
-  usageOf(key: string, period: UsagePeriod): Promise<readonly UsageDay[] | undefined>
-  /**
-   * Returns the routes with requests of each key, by the id of the key. At most 50 keys. Returns
-   * undefined if there are too many different routes.
-   */
-  routesOf(
-    keys: readonly string[],
-    period: UsagePeriod,
-  ): Promise<ReadonlyMap<string, readonly UsageRoute[]> | undefined>
-}
-
 /** Requests with the same key, route and decision. */
 export interface RouteCount extends Pick<UsageRoute, 'method' | 'route' | 'host' | 'requests'> {
   readonly key: string

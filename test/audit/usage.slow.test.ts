@@ -5,7 +5,7 @@ import { createCheckpointSealer } from '../../src/audit/chain.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
 import { insertAuditEvents } from '../../src/audit/sql/audit-chain.ts'
 import { createAuditUsage } from '../../src/audit/sql/usage.ts'
-import type { AuditUsage, UsageDay, UsageRoute } from '../../src/audit/usage.ts'
+import type { UsageDay, UsageRoute } from '../../src/audit/usage.ts'
 import { startGateway } from '../features/operators/gateway.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { insertEarlierRows } from './earlier-rows.ts'
@@ -62,7 +62,7 @@ function expected(events: readonly AuditEvent[], key: string, since: number, unt
 describeStores((start) => {
   let redis: TestRedis
   let stores: AuditStores
-  let usage: AuditUsage
+  let usage: ReturnType<typeof createAuditUsage>
   const events = randomEvents(600)
   beforeAll(async () => {
     redis = await startTestRedis()

@@ -6,7 +6,7 @@ import { createScript, runScript } from '../../redis/script.ts'
 import { KEEP_EVENTS_SCRIPT, REPORT_LOST_SCRIPT } from '../../redis/scripts.generated.ts'
 import { forgetting, type Person } from '../erasure.ts'
 import { auditEventSchema } from '../event-schema.ts'
-import type { AuditOverflow, OverflowRedaction } from '../overflow.ts'
+import type { AuditOverflow } from '../overflow.ts'
 
 /** About 7 MB of ordinary events, or 82 MB of the largest events without an operator's change. */
 const MAX_OVERFLOW_EVENTS = 10_000
@@ -78,15 +78,16 @@ export function createAuditOverflow({
 }
 
 /**
- * Creates an {@link OverflowRedaction} in Upstash Redis. It reads from the newest event to the
+ * Creates the removal of a person's data from stored events. It reads from the newest event to the
  * oldest, because events are removed at the oldest end and added at the newest: an event that moves
  * meanwhile is read twice, never skipped. A redacted event keeps its time and its id, which orders
  * events of the same time.
  */
-export function createOverflowRedaction(redis: RedisConnection): OverflowRedaction {
+export function createOverflowRedaction(redis: RedisConnection) {
   const { overflow } = redis.keys
   return {
-    async redact(person) {
+    /** Keeps the events. Does NOT cover events that are added meanwhile. */
+    async redact(person: Person) {
       for (let newest = -1; ; newest -= PAGE_EVENTS) {
         const page = ['ZRANGE', overflow, newest - PAGE_EVENTS + 1, newest, 'WITHSCORES']
         const [reply] = await redis.send([page])

@@ -1,7 +1,7 @@
 /** Queries the audit trail, page by page. */
 
 import { requestStart } from '../blocks/search-columns.ts'
-import type { AuditLog, AuditPage, AuditQuery, TenantOfIssuers } from '../log.ts'
+import type { AuditPage, AuditQuery, TenantOfIssuers } from '../log.ts'
 import { STREAM_ENDED } from '../reason.ts'
 import { type AuditRow, eventOfRow } from './audit-row.ts'
 import { type BlockEventsFound, type BlockSearch, searchBlocks } from './block-search.ts'
@@ -35,8 +35,8 @@ const EQUAL = [
   ['key', 'api_key'],
 ] as const satisfies readonly (readonly [keyof AuditQuery, keyof AuditRow])[]
 
-/** Creates an {@link AuditLog} over a database. Fails as {@link withinQuery} does. */
-export function createAuditLog(db: TrailDatabase): AuditLog {
+/** Creates the query of the recorded events. Fails as {@link withinQuery} does. */
+export function createAuditLog(db: TrailDatabase) {
   const find = (statement: Sql): Promise<readonly AuditRow[]> =>
     withinQuery(() => rowsOf<AuditRow>(db, statement), [])
 
@@ -54,7 +54,8 @@ export function createAuditLog(db: TrailDatabase): AuditLog {
   }
 
   return {
-    async query(query, tenant) {
+    /** With `tenant`, only events of callers with this tenant. */
+    async query(query: AuditQuery, tenant?: TenantOfIssuers): Promise<AuditPage> {
       const selection = selectionOf(query, tenant)
       const isOneRequest = query.requestId !== undefined && query.cursor === undefined
       const search = withinQuery<BlockEventsFound>(

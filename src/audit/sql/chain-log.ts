@@ -1,8 +1,9 @@
 /** Reads the chain of the audit trail, page by page. */
 
+import type * as z from 'zod/mini'
 import { type SearchColumns, searchDigest, type UsageCount } from '../blocks/search-columns.ts'
 import { PARTITION } from '../chain.ts'
-import type { ChainLog, ChainPage } from '../log.ts'
+import type { ChainPage, chainQuerySchema } from '../log.ts'
 import { BLOCK_COLUMNS, type BlockRow, blockOf } from './block-rows.ts'
 import type { Result, TrailDatabase } from './database.ts'
 import { isMissing, withinQuery } from './schema.ts'
@@ -46,10 +47,10 @@ const usageNear = (after: number): Sql =>
 /** For one of a time before the blocks. */
 const NO_BLOCKS = sql`SELECT seq FROM audit_heads WHERE seq < 0`
 
-/** Creates a {@link ChainLog}. A page is a consistent snapshot. Fails as {@link withinQuery} does. */
-export function createChainLog(db: TrailDatabase): ChainLog {
+/** Creates the reader of the stored chain. Does NOT verify it. A page is a consistent snapshot. Fails as {@link withinQuery} does. */
+export function createChainLog(db: TrailDatabase) {
   return {
-    async read({ after, limit }) {
+    async read({ after, limit }: z.infer<typeof chainQuerySchema>): Promise<ChainPage> {
       const read = (blocks: readonly Sql[]) =>
         db.run([
           // One row more than the page shows whether a next page exists.

@@ -2,7 +2,7 @@
 
 import { recordId } from '../../isolate/random-ids.ts'
 import type { Erasing } from '../blocks/erasing.ts'
-import { type AuditErasures, callerDigest, type Erasure, nameDigest } from '../erasure.ts'
+import { callerDigest, type Erasure, nameDigest, type Person } from '../erasure.ts'
 import { newSalt } from '../personal.ts'
 import { storable } from './audit-row.ts'
 import { firstOf, type TrailDatabase } from './database.ts'
@@ -30,9 +30,10 @@ export interface ErasureRow extends Erasing {
 }
 
 /** Creates the store of erasure orders. Throws `Unavailable` if no audit Worker has run yet. */
-export function createErasureOrders(db: TrailDatabase, now: () => number): AuditErasures {
+export function createErasureOrders(db: TrailDatabase, now: () => number) {
   return {
-    async order(person, owner) {
+    /** Stores the order; the audit Worker carries it out. It also covers events in transit. */
+    async order(person: Person, owner?: Erasure['owner']): Promise<Erasure> {
       const [id, orderedMs, salt] = [recordId(), now(), newSalt()]
       // Normalizes the values as the rows of events do.
       const issuer = storable(person.issuer)
@@ -49,7 +50,7 @@ export function createErasureOrders(db: TrailDatabase, now: () => number): Audit
       await withinQuery(() => db.run([order]))
       return { id, state: 'pending', orderedMs, rows: 0, tenant: person.tenant, owner }
     },
-    async find(id) {
+    async find(id: string): Promise<Erasure | undefined> {
       const find = sql`SELECT * FROM audit_erasures WHERE id = ${id}`
       const row = await withinQuery(() => firstOf<ErasureRow>(db, find))
       return row === undefined ? undefined : erasureOf(row)

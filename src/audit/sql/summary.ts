@@ -4,7 +4,7 @@ import type { AuditEvent } from '../event.ts'
 import { DECISIONS } from '../event-schema.ts'
 import { DURATION_BOUNDS_MS, eachPair, type HourCounts, hourMs, hourOf } from '../hour-counts.ts'
 import type { AuditQuery, TenantOfIssuers } from '../log.ts'
-import { type AuditSummary, type Counter, createCounter, type Summary } from '../summary.ts'
+import { type Counter, createCounter, type Summary } from '../summary.ts'
 import { type BlockRow, linesWith, textOf } from './block-rows.ts'
 import { extentOf, matcherOf, NEWEST_FIRST, needlesOf, olderThan, termsOf } from './block-search.ts'
 import { rowsOf, type TrailDatabase } from './database.ts'
@@ -37,10 +37,10 @@ interface Period {
 }
 
 /**
- * Creates an {@link AuditSummary} over a database. Events that earlier versions stored as rows are not counted. Fails
+ * Creates the count of the events in a database. Events that earlier versions stored as rows are not counted. Fails
  * as {@link withinQuery} does.
  */
-export function createAuditSummary(db: TrailDatabase): AuditSummary {
+export function createAuditSummary(db: TrailDatabase) {
   /** Calls `each` with the newest events. Returns since when it was called with all of them. */
   async function eachNewest(
     [query, within]: readonly [AuditQuery, TenantOfIssuers | undefined],
@@ -152,7 +152,12 @@ export function createAuditSummary(db: TrailDatabase): AuditSummary {
   }
 
   return {
-    summarize(query, period, within) {
+    /** With `within`, only events of callers with this tenant. */
+    summarize(
+      query: AuditQuery,
+      period: { readonly sinceMs: number; readonly untilMs: number },
+      within?: TenantOfIssuers,
+    ): Promise<Summary> {
       const { sinceMs, untilMs } = period
       return withinQuery(
         () => summarize(query, period, within),

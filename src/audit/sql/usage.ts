@@ -3,12 +3,13 @@ import { eventOfLine } from '../blocks/line.ts'
 import type { AuditEvent } from '../event.ts'
 import { STREAM_ENDED } from '../reason.ts'
 import {
-  type AuditUsage,
   groupByDay,
   groupByRoute,
   type RouteCount,
   type UsageCount,
+  type UsageDay,
   type UsagePeriod,
+  type UsageRoute,
 } from '../usage.ts'
 import { BLOCK_COLUMNS, type BlockRow, blockOf } from './block-rows.ts'
 import { rowsOf, type TrailDatabase } from './database.ts'
@@ -51,8 +52,8 @@ const edges = (keys: readonly string[], { sinceMs, untilMs }: UsagePeriod): Sql 
 
 const DAY_MS = 86_400_000
 
-/** Creates an {@link AuditUsage}. Fails as {@link withinQuery} does. */
-export function createAuditUsage(db: TrailDatabase): AuditUsage {
+/** Creates the queries of usage. Fails as {@link withinQuery} does. */
+export function createAuditUsage(db: TrailDatabase) {
   const all = <Row>(statement: Sql): Promise<readonly Row[]> =>
     withinQuery(() => rowsOf<Row>(db, statement), [])
 
@@ -80,7 +81,11 @@ export function createAuditUsage(db: TrailDatabase): AuditUsage {
   }
 
   return {
-    async usageOf(key, period) {
+    /**
+     * Returns the days with requests, the earliest first. Returns undefined if the period has too many
+     * different days and reasons.
+     */
+    async usageOf(key: string, period: UsagePeriod): Promise<readonly UsageDay[] | undefined> {
       const rows = await all<UsageCount>(dailyInRows(key, period))
       const counted = await all<UsageCount>(daily(key, period))
       if (rows.length > MAX_COUNTS || counted.length > MAX_COUNTS) return undefined
@@ -91,7 +96,14 @@ export function createAuditUsage(db: TrailDatabase): AuditUsage {
       return groupByDay([...rows, ...counted, ...edge].sort((a, b) => a.day - b.day))
     },
 
-    async routesOf(keys, period) {
+    /**
+     * Returns the routes with requests of each key, by the id of the key. At most 50 keys. Returns
+     * undefined if there are too many different routes.
+     */
+    async routesOf(
+      keys: readonly string[],
+      period: UsagePeriod,
+    ): Promise<ReadonlyMap<string, readonly UsageRoute[]> | undefined> {
       if (keys.length === 0) return new Map()
       const rows = await all<RouteCount>(routesInRows(keys, period))
       const counted = await all<RouteCount>(routes(keys, period))
