@@ -4,6 +4,8 @@ import { createClient } from '@redis/client'
 import { Hono } from 'hono'
 import { Cluster, Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
+import { startRedis } from '../../dev/redis.ts'
 import { Misconfigured } from '../../src/errors.ts'
 import { type AppRedis, redis } from '../../src/runtimes/node/redis/index.ts'
 import { freePort } from '../harness/process.ts'
@@ -84,6 +86,48 @@ describe.each(Object.entries(KINDS))('%s', (_, connect) => {
     expect(reached).toEqual([])
   })
 })
+
+test.each([
+  [
+    'ioredis',
+    (port: number) => {
+      const client = new Redis({ ...STRICT, port })
+      client.on('error', () => {})
+      ends.push(() => client.disconnect())
+      return client
+    },
+  ],
+  [
+    'node-redis',
+    (port: number) => {
+      const client = createClient({ RESP: 2, disableOfflineQueue: true, socket: { port } })
+      client.on('error', () => {})
+      ends.push(() => client.destroy())
+      client.connect().catch(() => {})
+      return client
+    },
+  ],
+])(
+  'through %s, a reply to nothing gives no call the reply of another one, and ends the socket',
+  async (_, clientAt) => {
+    const server = await startRedis()
+    const { port } = new URL(server.url)
+    const proxy = await startFaultProxy({ target: { host: '127.0.0.1', port: Number(port) } })
+    ends.push(server.close, proxy.close)
+    const connection = redis(clientAt(proxy.port), { timeoutMs: 5_000 })
+    const names = Array.from({ length: 20 }, (_, n) => `n${n}`)
+    const read = async (name: string) =>
+      (await connection.send([['GET', name]]).catch(() => undefined))?.[0]?.result
+    await expect
+      .poll(() => connection.send(names.map((name) => ['SET', name, name])).catch(() => 'closed'))
+      .toHaveLength(20)
+    await proxy.set({ kind: 'insert', text: ':1\r\n' })
+    for (const [n, found] of (await Promise.all(names.map(read))).entries())
+      expect([undefined, `n${n}`]).toContain(found)
+    await proxy.set({ kind: 'none' })
+    await expect.poll(() => Promise.all(names.map(read))).toEqual(names)
+  },
+)
 
 test('a server that never answers is 503 within the deadline, and does not hang', async () => {
   const silent: Server = createServer(() => {})

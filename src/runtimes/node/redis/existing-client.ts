@@ -2,12 +2,14 @@
 import type { Fault } from '../../../problems/reasons.ts'
 import type { SendCall } from '../../../redis/bounded-calls.ts'
 import type { RedisCommand, RedisReply } from '../../../redis/connection.ts'
+import { isForbiddenEcho } from './socket/reply-marks.ts'
 
 /** The part of a client of ioredis that is used. */
 export interface IoredisClient {
   readonly isCluster?: boolean
   readonly status: string
   readonly options?: object
+  disconnect?(reconnect?: boolean): void
   pipeline(): {
     call(name: string, ...parameters: (string | number)[]): unknown
     exec(): Promise<[error: Error | null, result: unknown][] | null>
@@ -19,6 +21,8 @@ export interface NodeRedisClient {
   readonly isReady: boolean
   readonly options?: object | undefined
   sendCommand(command: string[]): Promise<unknown>
+  destroy?(): void
+  connect?(): Promise<unknown>
 }
 
 export type ExistingClient = IoredisClient | NodeRedisClient
@@ -49,14 +53,46 @@ const isIoredis = (client: ExistingClient): client is IoredisClient =>
 export function sendThrough(client: ExistingClient, fail: (why: string) => Error): Sender {
   const why = isIoredis(client) ? mistakeInIoredis(client) : mistakeInNodeRedis(client)
   if (why !== undefined) throw fail(why)
+  let renewedMs = Number.NEGATIVE_INFINITY
   const exchange = isIoredis(client) ? throughIoredis(client) : throughNodeRedis(client)
   return {
     send: (commands, deadline) =>
       new Promise((resolve, reject) => {
         deadline.onExpiry = reject
-        exchange(commands).then(resolve, reject)
+        exchangeMarked(commands).then(resolve, reject)
       }),
-    classifyFault: (cause) => (isExpiry(cause) ? 'timeout' : 'unreachable'),
+    classifyFault: (cause) => {
+      if (cause instanceof Misplaced) return 'malformed'
+      return isExpiry(cause) ? 'timeout' : 'unreachable'
+    },
+  }
+
+  /** Sends a mark behind the commands, as `reply-marks.ts` does. After another reply, the client gets another socket. */
+  async function exchangeMarked(commands: readonly RedisCommand[]): Promise<readonly RedisReply[]> {
+    const text = crypto.randomUUID()
+    const replies = await exchange([...commands, ['ECHO', text]])
+    const { result, error = '' } = replies[commands.length] ?? {}
+    if (result === text || isForbiddenEcho(error)) return replies.slice(0, commands.length)
+    if (error.startsWith('BUSY ')) return commands.map(() => ({ error }))
+    const nowMs = performance.now()
+    if (nowMs - renewedMs > RENEWAL_PAUSE_MS) {
+      renewedMs = nowMs
+      renewSocket(client)
+    }
+    throw new Misplaced('a reply is that of another command')
+  }
+}
+
+/** All calls of a socket find the same fault. */
+const RENEWAL_PAUSE_MS = 250
+
+class Misplaced extends Error {}
+
+function renewSocket(client: ExistingClient): void {
+  if (isIoredis(client)) client.disconnect?.(true)
+  else {
+    client.destroy?.()
+    client.connect?.().catch(() => {})
   }
 }
 

@@ -31,7 +31,7 @@ export function createMarks(onForbidden: () => void) {
     const doubt = command.promise.then(
       (reply) => (reply === text ? undefined : unreadable()),
       (cause: unknown) => {
-        if (!isForbiddenEcho(cause)) return cause
+        if (!isErrorReply(cause) || !isForbiddenEcho(cause.message)) return cause
         onForbidden()
         return undefined
       },
@@ -59,6 +59,6 @@ export function createMarks(onForbidden: () => void) {
   }
 }
 
-/** Also if the command has another name on this server. The reply names it, so it is the reply to a mark. */
-const isForbiddenEcho = (cause: unknown): boolean =>
-  isErrorReply(cause) && /^(?:NOPERM|ERR unknown command)\b.*['`]echo\b/i.test(cause.message)
+/** Also if the command has another name on this server. The error names it, so it is the reply to a mark. */
+export const isForbiddenEcho = (error: string): boolean =>
+  /^(?:NOPERM|ERR unknown command)\b.*['`]echo\b/i.test(error)
