@@ -120,7 +120,7 @@ async function startOnNode(
     ].join('\n'),
   )
   const port = await freePort()
-  const start = crypto.randomUUID()
+  const start = crypto.randomUUID().slice(0, 18)
   const {
     UPSTASH_REDIS_REST_URL: _url,
     UPSTASH_REDIS_REST_TOKEN: _token,
