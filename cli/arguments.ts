@@ -1,5 +1,5 @@
 /** Parsers of command-line arguments: numbers, times, ids, and text from standard input. */
-import { InvalidArgumentError } from 'commander'
+import { InvalidArgumentError } from '@commander-js/extra-typings'
 import { usage } from './failure.ts'
 
 const UNIT_SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const

@@ -1,5 +1,5 @@
 /** Carries out one call of the command line. */
-import { type Command, CommanderError } from 'commander'
+import { CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings'
 import { didYouMean } from '../src/suggestions/did-you-mean.ts'
 import { Failure, USAGE, usage } from './failure.ts'
 import { printFailure } from './output.ts'
@@ -11,7 +11,7 @@ const MAX_ECHO_CHARACTERS = 24
 const HELP_SHOWN = 'commander.help'
 
 /** Returns the command that `argv` names, its path, and the words that follow. */
-function commandNamedBy(argv: readonly string[], program: Command) {
+function commandNamedBy(argv: readonly string[], program: CommandUnknownOpts) {
   let command = program
   let path = program.name()
   for (const [at, word] of argv.entries()) {
@@ -24,7 +24,7 @@ function commandNamedBy(argv: readonly string[], program: Command) {
 }
 
 /** Throws the error of an unknown command where commander would print the help of its parent: `limits set --help`. */
-function refuseHelpOfNothing(argv: readonly string[], program: Command): void {
+function refuseHelpOfNothing(argv: readonly string[], program: CommandUnknownOpts): void {
   if (!argv.includes('--help') && !argv.includes('-h')) return
   const { command, rest } = commandNamedBy(argv, program)
   const [word] = rest

@@ -1,13 +1,13 @@
 /** What all commands share: `--json`, connection options, and examples in the help. */
-import { type Command, Option } from 'commander'
 import {
-  type Connection,
-  type ConnectionOptions,
-  DEFAULT_URL,
-  readConnection,
-} from './connection.ts'
-import { createGateway, type Gateway } from './gateway.ts'
-import { createOutput, type Output } from './output.ts'
+  type Command,
+  type CommandUnknownOpts,
+  Option,
+  type OptionValues,
+} from '@commander-js/extra-typings'
+import { type ConnectionOptions, DEFAULT_URL, readConnection } from './connection.ts'
+import { createGateway } from './gateway.ts'
+import { createOutput } from './output.ts'
 
 export interface CommonOptions extends ConnectionOptions {
   readonly json?: boolean
@@ -15,7 +15,7 @@ export interface CommonOptions extends ConnectionOptions {
 }
 
 export interface Description {
-  /** Name and arguments in the syntax of commander: `show <id>`. */
+  /** Without arguments: commander infers their types where `argument` adds them. */
   readonly name: string
   /** Whether the parent without a subcommand runs it. */
   readonly isDefault?: boolean
@@ -24,10 +24,15 @@ export interface Description {
   readonly examples: readonly [string, ...string[]]
 }
 
+/** The options of the command that a function returns, as they are declared there. */
+export type OptionsOf<Declare extends (parent: never) => { opts(): OptionValues }> = ReturnType<
+  ReturnType<Declare>['opts']
+>
+
 /**
  * Adds a command that calls the gateway. The caller adds the command's own options and arguments.
  */
-export function onlineCommand(parent: Command, description: Description): Command {
+export function onlineCommand(parent: Command, description: Description) {
   return offlineCommand(parent, description)
     .option('--url <url>', `the gateway (default: PORTCULLIS_URL, or ${DEFAULT_URL})`)
     .option('--client-id <id>', "the operator's client id (default: PORTCULLIS_CLIENT_ID)")
@@ -37,7 +42,7 @@ export function onlineCommand(parent: Command, description: Description): Comman
 export function offlineCommand(
   parent: Command,
   { name, isDefault = false, does, examples }: Description,
-): Command {
+) {
   const lines = examples.map((example) => `  ${example}`).join('\n')
   return parent
     .command(name, { isDefault })
@@ -47,22 +52,21 @@ export function offlineCommand(
 }
 
 /** Accepts an earlier name of an option, which the help does not show. */
-export function alias(command: Command, earlier: string, name: string): Command {
-  return command
+export function alias(command: CommandUnknownOpts, earlier: string, name: string): void {
+  command
     .addOption(new Option(`--${earlier} <${name}>`).hideHelp())
     .on(`option:${earlier}`, (value: string) => command.setOptionValue(name, value))
 }
 
 /** Adds the option for tables that a terminal shows in fewer columns. */
-export const wide = (command: Command): Command =>
+export const wide = <A extends unknown[], O extends OptionValues>(command: Command<A, O>) =>
   command.option('--wide', 'all columns on a terminal, uncut; a pipe always gets them')
 
 /** Adds the options that every list command has. */
-export function paged(command: Command): Command {
-  return wide(command)
-    .option('--limit <count>', 'largest number of entries, 1 to 200 (default: 50)', String)
+export const paged = <A extends unknown[], O extends OptionValues>(command: Command<A, O>) =>
+  wide(command)
+    .option('--limit <count>', 'largest number of entries, 1 to 200 (default: 50)')
     .option('--cursor <cursor>', 'continue after an earlier page')
-}
 
 export interface PageOptions {
   readonly limit?: string
@@ -78,15 +82,7 @@ export function pageQuery({ limit, cursor }: PageOptions) {
  * Returns the gateway client, the output and the client id of a command. Throws a usage failure if
  * the client's credentials are not configured.
  */
-export function workWith(
-  options: CommonOptions,
-  signal?: AbortSignal,
-): {
-  readonly gateway: Gateway
-  readonly output: Output
-  readonly clientId: string
-  readonly connection: Connection
-} {
+export function workWith(options: CommonOptions, signal?: AbortSignal) {
   const connection = readConnection(options, process.env, process.cwd())
   const { clientId } = connection
   const output = createOutput(options.json ?? false, options.wide)

@@ -1,5 +1,5 @@
 /** Assembles the commands of `portcullis`. */
-import { Command, Help, type Option } from 'commander'
+import { Command, type CommandUnknownOpts, Help, type Option } from '@commander-js/extra-typings'
 import { createColors } from 'picocolors'
 import manifest from '../package.json' with { type: 'json' }
 import { addApiKeyCommands } from './commands/api-keys.ts'
@@ -81,7 +81,7 @@ function optionDescription(option: Option): string {
  * Creates the program. It throws commander's errors instead of ending the process, and does not
  * print them.
  */
-export function createProgram(): Command {
+export function createProgram(): CommandUnknownOpts {
   const program = new Command('portcullis')
     .description('runs and operates a Portcullis gateway')
     .version(manifest.version)

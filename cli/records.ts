@@ -1,5 +1,5 @@
 /** Commands that lists of records share: one that lists a page, and one that ends a record. */
-import { type Command, Option } from 'commander'
+import { type Command, Option } from '@commander-js/extra-typings'
 import { id } from './arguments.ts'
 import {
   type CommonOptions,
@@ -84,10 +84,6 @@ export const waitOption = () =>
     'answer only when gateways that decide without a call to Redis refuse the callers, too',
   ).choices(['everywhere'])
 
-export interface WaitOptions {
-  readonly wait?: string
-}
-
 /** Adds a command that ends one record by its id. */
 export function addRemoval(
   parent: Command,
@@ -95,7 +91,7 @@ export function addRemoval(
 ): void {
   const command = onlineCommand(parent, description).argument('<id>', argument, parse)
   if (endsAccess) command.addOption(waitOption())
-  command.action(async (record: string, options: CommonOptions & WaitOptions) => {
+  command.action(async (record, options: CommonOptions & { readonly wait?: string }) => {
     const { gateway, output } = workWith(options)
     await gateway.delete(`${path}/${record}`, { wait: options.wait })
     output.result({}, done(record))

@@ -1,33 +1,9 @@
 /** `portcullis api-keys`: manages API keys, for programs that cannot request tokens. */
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { entry, keyId, repeated, seconds, secondsOrNever, textOf } from '../arguments.ts'
-import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
+import { onlineCommand, workWith } from '../command.ts'
 import { usage } from '../failure.ts'
 import { addListing, addRemoval } from '../records.ts'
-
-interface CreateOptions extends CommonOptions {
-  readonly name: string
-  readonly subject: string
-  readonly role?: readonly string[]
-  readonly scope?: readonly string[]
-  readonly tenant?: string
-  readonly expiresIn?: number
-  readonly metadata?: Readonly<Record<string, string>>
-  readonly plan?: string
-}
-
-interface UpdateOptions extends CommonOptions {
-  readonly name?: string
-  readonly expiresIn?: number | 'never'
-  /** False: `--no-metadata`. */
-  readonly metadata?: Readonly<Record<string, string>> | false
-  /** False: `--no-plan`. */
-  readonly plan?: string | false
-}
-
-interface RotateOptions extends CommonOptions {
-  readonly grace?: number
-}
 
 const COLUMNS = [
   'id',
@@ -74,7 +50,7 @@ export function addApiKeyCommands(program: Command): void {
     examples: [`portcullis api-keys show ${EXAMPLE_ID}`],
   })
     .argument('<id>', ID, keyId)
-    .action(async (key: string, options: CommonOptions) => {
+    .action(async (key, options) => {
       const { gateway, output } = workWith(options)
       output.thing(await gateway.get<object>(`/api-keys/${key}`))
     })
@@ -84,7 +60,7 @@ export function addApiKeyCommands(program: Command): void {
     examples: ['portcullis api-keys lookup - < key.txt'],
   })
     .argument('<key>', 'the API key; - reads it from the standard input')
-    .action(async (argument: string, options: CommonOptions) => {
+    .action(async (argument, options) => {
       const { gateway, output } = workWith(options)
       const apiKey = await textOf(argument)
       output.thing(await gateway.post<object>('/api-key-lookups', { apiKey }))
@@ -104,7 +80,7 @@ export function addApiKeyCommands(program: Command): void {
       'time for which old keys stay valid, 5m to 1d (default: 0, they end at once)',
       seconds,
     )
-    .action(async (key: string, options: RotateOptions) => {
+    .action(async (key, options) => {
       const { gateway, output } = workWith(options)
       const body = { graceSeconds: options.grace }
       output.once(await gateway.post<object>(`/api-keys/${key}/secret`, body), 'apiKey')
@@ -138,7 +114,7 @@ function addCreate(keys: Command): void {
     .option('--expires-in <time>', 'lifetime: 90d (default: until it is revoked)', seconds)
     .option('--metadata <name=value>', 'a note for operators; repeatable, at most 16', entry)
     .option('--plan <plan>', 'a plan of the policy')
-    .action(async (options: CreateOptions) => {
+    .action(async (options) => {
       const { gateway, output } = workWith(options)
       const answer = await gateway.post<object>('/api-keys', {
         name: options.name,
@@ -170,7 +146,7 @@ function addUpdate(keys: Command): void {
     .option('--plan <plan>', 'a plan of the policy')
     .option('--no-plan', 'removes the plan of the key')
     .option('--expires-in <time>', 'lifetime from now, at least 5m, or never', secondsOrNever)
-    .action(async (key: string, options: UpdateOptions) => {
+    .action(async (key, options) => {
       const body = {
         name: options.name,
         metadata: options.metadata === false ? {} : options.metadata,

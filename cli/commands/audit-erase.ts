@@ -2,17 +2,10 @@
  * `portcullis audit erase` and `portcullis audit erasure`: erase a subject from the audit trail.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { id, seconds } from '../arguments.ts'
-import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
+import { onlineCommand, workWith } from '../command.ts'
 import { refused } from '../failure.ts'
-
-interface EraseOptions extends CommonOptions {
-  readonly subject: string
-  readonly issuer: string
-  readonly tenant?: string
-  readonly wait: number
-}
 
 interface Erasure {
   readonly id: string
@@ -40,7 +33,7 @@ export function addErase(audit: Command): void {
       'after',
       '\nExit code 1 if the erasure is not complete after --wait. It continues without the command.',
     )
-    .action(async ({ subject, issuer, tenant, wait, ...options }: EraseOptions) => {
+    .action(async ({ subject, issuer, tenant, wait, ...options }) => {
       const { gateway, output } = workWith(options)
       let erasure = await gateway.post<Erasure>('/audit/erasures', { subject, issuer, tenant })
       output.remark(`Erasure ${erasure.id} is ordered.`)
@@ -65,7 +58,7 @@ export function addErase(audit: Command): void {
     examples: ['portcullis audit erasure 0193b0a4-7c1e-7d3a-9b1c-2f6e8d4a5b6c'],
   })
     .argument('<id>', 'id of the erasure, from `audit erase`', id)
-    .action(async (erasure: string, options: CommonOptions) => {
+    .action(async (erasure, options) => {
       const { gateway, output } = workWith(options)
       output.thing(await gateway.get<Erasure>(`/audit/erasures/${erasure}`))
     })

@@ -1,5 +1,5 @@
 /** Filter options and table columns of the audit trail commands. */
-import { type Command, Option } from 'commander'
+import { type Command, Option, type OptionValues } from '@commander-js/extra-typings'
 import { instant, keyId } from '../arguments.ts'
 
 const DECISIONS = ['allow', 'deny', 'error']
@@ -44,8 +44,8 @@ export const EVENT_WIDTHS = {
   'change.action': 17,
 } as const satisfies Partial<Record<(typeof EVENT_COLUMNS)[number], number>>
 
-export function filtered(command: Command): Command {
-  return command
+export const filtered = <A extends unknown[], O extends OptionValues>(command: Command<A, O>) =>
+  command
     .option('--subject <subject>', 'subject of the caller')
     .option('--client <id>', 'client of the caller')
     .option('--tenant <tenant>', 'tenant of the caller')
@@ -61,7 +61,6 @@ export function filtered(command: Command): Command {
     .option('--reason <reason>', 'reason, such as token_rejected:exp, or the part before the colon')
     .option('--observed <reason>', 'reason of a rule in observe mode, which refused nothing')
     .option('--since <time>', 'start: 2026-11-20T16:00:00Z, 2026-11-20, yesterday, or 15m', instant)
-}
 
 export const filterQuery = (options: EventFilter) =>
   Object.fromEntries(FILTERS.map((name) => [name, options[name]]))

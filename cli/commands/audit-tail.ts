@@ -1,6 +1,6 @@
 /** `portcullis audit tail`: prints audit events as they arrive. */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { type CommonOptions, onlineCommand, wide, workWith } from '../command.ts'
 import { Failure, UNDECIDED } from '../failure.ts'
 import type { Gateway } from '../gateway.ts'
@@ -32,7 +32,7 @@ export function addTail(audit: Command): void {
       'Reads of the trail by the same client, such as those of this command, are printed with --route only:\n' +
       '--route /-/admin/audit.',
   )
-  wide(filtered(tail)).action(async (options: TailOptions) => {
+  wide(filtered(tail)).action(async (options) => {
     const stopped = new AbortController()
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopped.abort())
     try {

@@ -1,5 +1,5 @@
 /** `portcullis audit verify`: checks that the audit trail was not modified after it was written. */
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { publicKeysIn } from '../checkpoints.ts'
 import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
 import { readExports } from '../exports.ts'
@@ -31,7 +31,7 @@ export function addVerify(audit: Command): void {
     .option('--file <paths...>', 'exported files, or folders of them, instead of the gateway')
     .option('--and-gateway', 'with --file: continue with the rows of the gateway after them')
     .addHelpText('after', '\nExit code 1 if the chain was changed.')
-    .action(async (options: VerifyOptions) => {
+    .action(async (options) => {
       if (options.andGateway && options.file === undefined) {
         throw usage('--and-gateway requires --file')
       }

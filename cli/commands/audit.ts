@@ -1,27 +1,15 @@
 /** `portcullis audit`: queries, follows, verifies and erases audit events. */
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { instant } from '../arguments.ts'
-import {
-  type CommonOptions,
-  onlineCommand,
-  type PageOptions,
-  paged,
-  pageQuery,
-  workWith,
-} from '../command.ts'
+import { onlineCommand, paged, pageQuery, workWith } from '../command.ts'
 import type { Gateway } from '../gateway.ts'
 import type { Output } from '../output.ts'
 import type { EventPage } from '../tail.ts'
 import { compactColumns, compactEvents, isCompact, summaryOf } from './audit-compact.ts'
 import { addErase } from './audit-erase.ts'
-import { EVENT_COLUMNS, type EventFilter, filtered, filterQuery } from './audit-filter.ts'
+import { EVENT_COLUMNS, filtered, filterQuery } from './audit-filter.ts'
 import { addTail } from './audit-tail.ts'
 import { addVerify } from './audit-verify.ts'
-
-interface QueryOptions extends CommonOptions, PageOptions, EventFilter {
-  readonly requestId?: string
-  readonly until?: string
-}
 
 const LATENESS = 'An event is listed a second or two after its request.'
 
@@ -39,7 +27,7 @@ export function addAuditCommands(program: Command): void {
   paged(filtered(query))
     .option('--request-id <id>', 'the X-Request-Id of a response')
     .option('--until <time>', 'end, in the same form', instant)
-    .action(async (options: QueryOptions) => {
+    .action(async (options) => {
       const { gateway, output } = workWith(options)
       const query = {
         ...filterQuery(options),

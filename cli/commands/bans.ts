@@ -1,15 +1,8 @@
 /** `portcullis bans`: bans addresses and subjects for a limited time. */
-import { Argument, type Command } from 'commander'
+import { Argument, type Command } from '@commander-js/extra-typings'
 import { seconds } from '../arguments.ts'
-import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
-import { addListing, addRemoval, type WaitOptions, waitOption } from '../records.ts'
-
-interface BanOptions extends CommonOptions, WaitOptions {
-  readonly for: number
-  readonly issuer?: string
-  readonly tenant?: string
-  readonly reason?: string
-}
+import { onlineCommand, workWith } from '../command.ts'
+import { addListing, addRemoval, waitOption } from '../records.ts'
 
 const COLUMNS = [
   'id',
@@ -45,7 +38,7 @@ export function addBanCommands(program: Command): void {
     .option('--tenant <tenant>', 'only members of this tenant (default: whatever the tenant is)')
     .option('--reason <text>', 'reason, for the list of bans')
     .addOption(waitOption())
-    .action(async (kind: string, value: string, options: BanOptions) => {
+    .action(async (kind, value, options) => {
       const { gateway, output } = workWith(options)
       const { for: seconds, issuer, tenant, reason, wait } = options
       const order = { kind, value, seconds, issuer, tenant, reason }

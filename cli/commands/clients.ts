@@ -1,14 +1,10 @@
 /** `portcullis clients`: manages the OAuth clients that may request tokens from the gateway. */
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { id, seconds } from '../arguments.ts'
-import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
+import { onlineCommand, workWith } from '../command.ts'
 import { addListing, addRemoval } from '../records.ts'
 import { addCreateClient } from './create-client.ts'
 import { addHashSecret } from './hash-secret.ts'
-
-interface RotateOptions extends CommonOptions {
-  readonly grace?: number
-}
 
 const COLUMNS = ['clientId', 'name', 'grants', 'scopes', 'roles', 'tenant', 'disabled', 'createdAt']
 const EXAMPLE_ID = '7f3c2b1a-9d8e-4f6a-8b5c-1d2e3f4a5b6c'
@@ -33,7 +29,7 @@ export function addClientCommands(program: Command): void {
     examples: [`portcullis clients show ${EXAMPLE_ID}`],
   })
     .argument(...WHICH)
-    .action(async (client: string, options: CommonOptions) => {
+    .action(async (client, options) => {
       const { gateway, output } = workWith(options)
       output.thing(await gateway.get<object>(`/clients/${client}`))
     })
@@ -48,7 +44,7 @@ export function addClientCommands(program: Command): void {
       'time for which the old secret stays valid, at most 1d (default: 0)',
       seconds,
     )
-    .action(async (client: string, options: RotateOptions) => {
+    .action(async (client, options) => {
       const { gateway, output } = workWith(options)
       const body = { graceSeconds: options.grace }
       output.once(await gateway.post<object>(`/clients/${client}/secret`, body), 'clientSecret')

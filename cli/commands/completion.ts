@@ -1,5 +1,5 @@
 /** `portcullis completion`: prints the script that completes commands and options in a shell. */
-import { Argument, Command } from 'commander'
+import { Argument, Command } from '@commander-js/extra-typings'
 import { bashScript } from '../completion/bash.ts'
 import { addValues } from '../completion/values.ts'
 
@@ -27,7 +27,7 @@ export function addCompletionCommands(program: Command): void {
     .description('print the script that completes commands and options in a shell')
     .addArgument(new Argument('<shell>', 'the shell').choices(SHELLS))
     .addHelpText('after', HELP)
-    .action(async (shell: (typeof SHELLS)[number]) => {
+    .action(async (shell) => {
       const { script } = await import('@bomb.sh/tab')
       if (shell === 'bash') process.stdout.write(bashScript(name))
       else script(shell, name, name)
@@ -35,7 +35,7 @@ export function addCompletionCommands(program: Command): void {
   program
     .command(SUGGEST, { hidden: true })
     .argument('[words...]')
-    .action((words: string[]) => suggest(program, words))
+    .action((words) => suggest(program, words))
 }
 
 /** Prints the suggestions for the last of `words`, which may be empty. */
@@ -45,7 +45,9 @@ async function suggest(program: Command, words: string[]): Promise<void> {
   const copy = new Command(program.name())
   for (const command of program.commands) if (command.name() !== SUGGEST) copy.addCommand(command)
   await addValues(copy, words)
-  const suggestions = addSuggestions(copy, { completionCommandName: ADDED })
+  const suggestions = addSuggestions(copy as Parameters<typeof addSuggestions>[0], {
+    completionCommandName: ADDED,
+  })
   suggestions.commands.delete(ADDED)
   suggestions.parse(words)
 }

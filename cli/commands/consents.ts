@@ -1,17 +1,7 @@
 /** `portcullis consents`: lists and withdraws what a user has allowed clients to do. */
-import type { Command } from 'commander'
-import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
+import type { Command } from '@commander-js/extra-typings'
+import { onlineCommand, workWith } from '../command.ts'
 import { Failure, REFUSED } from '../failure.ts'
-
-interface UserOptions extends CommonOptions {
-  readonly subject: string
-  readonly issuer?: string
-  readonly tenant?: string
-}
-
-interface RevokeOptions extends UserOptions {
-  readonly client: string
-}
 
 interface ConsentPage {
   readonly cursor?: string
@@ -36,7 +26,7 @@ export function addConsentCommands(program: Command): void {
         'portcullis consents list --subject alice --json',
       ],
     }),
-  ).action(async ({ subject, issuer, tenant, ...options }: UserOptions) => {
+  ).action(async ({ subject, issuer, tenant, ...options }) => {
     const { gateway, output } = workWith(options)
     const page = await gateway
       .get<ConsentPage>('/consents', { subject, issuer, tenant })
@@ -57,14 +47,14 @@ export function addConsentCommands(program: Command): void {
     }),
   )
     .requiredOption('--client <id>', 'id of the client, from `consents list`')
-    .action(async ({ subject, issuer, tenant, client, ...options }: RevokeOptions) => {
+    .action(async ({ subject, issuer, tenant, client, ...options }) => {
       const { gateway, output } = workWith(options)
       await gateway.post('/consents/withdrawals', { client, subject, issuer, tenant })
       output.result({}, `The consent of ${subject} for ${client} is withdrawn.`)
     })
 }
 
-const ofUser = (command: Command): Command =>
+const ofUser = (command: ReturnType<typeof onlineCommand>) =>
   command
     .requiredOption('--subject <subject>', 'the user')
     .option('--issuer <issuer>', 'issuer that vouches for the subject (default: all issuers)')

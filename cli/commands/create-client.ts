@@ -1,26 +1,9 @@
 /** `portcullis clients create`: creates an OAuth client. */
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError } from '@commander-js/extra-typings'
 import { repeated, seconds } from '../arguments.ts'
-import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
+import { onlineCommand, workWith } from '../command.ts'
 import { usage } from '../failure.ts'
 import { readText } from '../text-file.ts'
-
-interface CreateOptions extends CommonOptions {
-  readonly name: string
-  readonly grant: readonly string[]
-  readonly scope?: readonly string[]
-  readonly role?: readonly string[]
-  readonly audience?: readonly string[]
-  readonly tenant?: string
-  readonly jwks?: string
-  readonly tokenFormat?: string
-  readonly tokenAlgorithm?: string
-  readonly accessTokenLife?: number
-  readonly dpopBound?: boolean
-  readonly profile?: string
-  readonly redirectUri?: readonly string[]
-  readonly public?: boolean
-}
 
 interface CreatedClient {
   readonly clientSecret?: string
@@ -69,7 +52,7 @@ export function addCreateClient(clients: Command): void {
       repeated,
     )
     .option('--public', 'it has no secret: a program on the computer of its user, or a page')
-    .action(async (options: CreateOptions) => {
+    .action(async (options) => {
       const { gateway, output } = workWith(options)
       const answer = await gateway.post<CreatedClient>('/clients', {
         name: options.name,

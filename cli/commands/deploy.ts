@@ -1,9 +1,9 @@
 /** `portcullis deploy`: deploys a gateway or an app with everything that it needs, and takes a version back. */
 
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { textOf } from '../../src/problems/mistake.ts'
 import { seconds } from '../arguments.ts'
-import { offlineCommand } from '../command.ts'
+import { type OptionsOf, offlineCommand } from '../command.ts'
 import { isConfirmed } from '../confirm.ts'
 import { readAppValues } from '../deploy/app.ts'
 import { carryOut } from '../deploy/carry-out.ts'
@@ -30,26 +30,6 @@ import { issuersOfProject } from '../policy/issuers.ts'
 import { projectAround } from '../project.ts'
 import { record, table } from '../text.ts'
 
-interface TargetOptions {
-  readonly json?: boolean
-  readonly env: string
-  readonly values?: string
-}
-
-interface DeployOptions extends TargetOptions {
-  readonly plan?: boolean
-  readonly dryRun?: boolean
-  readonly yes?: boolean
-  readonly createOperator?: boolean
-  readonly wait?: number
-}
-
-interface RollbackOptions extends TargetOptions {
-  readonly to?: string
-  readonly worker?: string
-  readonly yes?: boolean
-}
-
 const DEFAULT_WAIT_SECONDS = 60
 const BYTES_PER_KIB = 1024
 const COLUMNS = ['action', 'what', 'name', 'detail']
@@ -63,8 +43,8 @@ and the variables of the gateway, such as UPSTASH_REDIS_REST_URL: docs/deploy.md
 In the folder of an app that guards its own routes (portcullis/hono, portcullis/fetch or portcullis/express in the main module),
 every value of the file becomes a secret of the app.`
 
-export function addDeployCommands(program: Command): void {
-  const deploy = targeted(
+const deployCommand = (program: Command) =>
+  targeted(
     offlineCommand(program, {
       name: 'deploy',
       does: 'deploy the gateway or the app of this folder, and create what it needs in Cloudflare',
@@ -85,7 +65,8 @@ export function addDeployCommands(program: Command): void {
     .option('-y, --yes', 'do not ask for confirmation')
     .addHelpText('after', CREDENTIALS_HELP)
     .enablePositionalOptions()
-    .action(deployProject)
+
+const rollbackCommand = (deploy: Command) =>
   targeted(
     offlineCommand(deploy, {
       name: 'rollback',
@@ -96,13 +77,15 @@ export function addDeployCommands(program: Command): void {
     .option('--to <version>', 'id of the version (default: the previous version)')
     .option('--worker <name>', 'another Worker of the project (default: the gateway, or the app)')
     .option('-y, --yes', 'do not ask for confirmation')
-    .action(rollBack)
-}
 
-function targeted(command: Command): Command {
-  return command
+const targeted = (command: ReturnType<typeof offlineCommand>) =>
+  command
     .option('--env <name>', 'environment, such as staging', PRODUCTION)
     .option('--values <file>', 'file with values (default: .portcullis/<env>.env)')
+
+export function addDeployCommands(program: Command): void {
+  const deploy = deployCommand(program).action(deployProject)
+  rollbackCommand(deploy).action(rollBack)
 }
 
 /** The inputs of both commands. */
@@ -113,7 +96,7 @@ interface Target {
   readonly output: Output
 }
 
-function targetOf({ env, values: named, json }: TargetOptions): Target {
+function targetOf({ env, values: named, json }: OptionsOf<typeof targeted>): Target {
   const folder = projectAround(process.cwd()) ?? process.cwd()
   const environment = environmentOf(readProject(folder), env)
   const read = isOfApp(environment) ? readAppValues : readValues
@@ -143,7 +126,7 @@ function wranglerFor({ folder, values }: Target, scratch: Scratch): RunWrangler 
   })
 }
 
-async function deployProject(options: DeployOptions): Promise<void> {
+async function deployProject(options: OptionsOf<typeof deployCommand>): Promise<void> {
   const target = targetOf(options)
   const { environment, values, folder, output } = target
   const ofApp = isOfApp(environment)
@@ -208,7 +191,7 @@ async function deployProject(options: DeployOptions): Promise<void> {
 }
 
 /** Deploys an earlier version of one Worker again. */
-async function rollBack(options: RollbackOptions): Promise<void> {
+async function rollBack(options: OptionsOf<typeof rollbackCommand>): Promise<void> {
   const target = targetOf(options)
   const { environment, values, folder, output } = target
   const missing = missingCredentials(values)

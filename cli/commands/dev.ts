@@ -1,14 +1,9 @@
 /** `portcullis dev`: runs the project on this machine, as `npm start` does in a checkout. */
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { isNodeFolder, missingConfig } from '../../dev/start/main-config.ts'
 import { offlineCommand } from '../command.ts'
 import { usage } from '../failure.ts'
 import { requireProject } from '../project.ts'
-
-interface DevOptions {
-  readonly json?: boolean
-  readonly verbose?: boolean
-}
 
 /** Required by wrangler. */
 const MINIMUM_NODE = [22, 12] as const
@@ -32,14 +27,12 @@ export function addDevCommand(program: Command): void {
   })
     .addHelpText('after', HELP)
     .option('--verbose', 'print the whole output of wrangler')
-    .action(dev)
-}
-
-async function dev({ json = false, verbose = false }: DevOptions): Promise<void> {
-  const root = requireProject(process.cwd())
-  requireNode(process.versions.node, root)
-  const { serveFolder } = await import('../serve-folder.ts')
-  await serveFolder(root, { json, verbose })
+    .action(async ({ json = false, verbose = false }) => {
+      const root = requireProject(process.cwd())
+      requireNode(process.versions.node, root)
+      const { serveFolder } = await import('../serve-folder.ts')
+      await serveFolder(root, { json, verbose })
+    })
 }
 
 /**

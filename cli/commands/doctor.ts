@@ -1,8 +1,7 @@
 /** `portcullis doctor`: checks a deployment and what it depends on. */
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { offlineCommand } from '../command.ts'
 import { PRODUCTION } from '../deploy/environment.ts'
-import type { DoctorOptions } from '../doctor/examine.ts'
 
 const HELP = `
 Checks the variables of the gateway, Redis, the key sets of the issuers, the origin and wrangler.toml from
@@ -36,7 +35,7 @@ export function addDoctorCommand(program: Command): void {
     .option('--url <gateway>', 'a running gateway to check as well')
     .option('--node', 'the gateway runs on Node')
     .addHelpText('after', HELP)
-    .action(async (options: DoctorOptions) => {
+    .action(async (options) => {
       const { examineGateway } = await import('../examinations.ts')
       await examineGateway(options)
     })

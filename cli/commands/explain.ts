@@ -1,8 +1,7 @@
 /** `portcullis explain`: why a request is allowed or refused, stage by stage. */
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { repeated, seconds } from '../arguments.ts'
 import { alias, offlineCommand } from '../command.ts'
-import type { ExplainOptions } from '../policy/explain.ts'
 
 const HELP = `
 Runs the request through the pipeline of the gateway in this process, with the policy of the project and
@@ -59,11 +58,9 @@ export function addExplainCommand(program: Command): void {
     .option('--live [url]', 'ask the running gateway (default: PORTCULLIS_URL)')
     .option('--client-id <id>', "the operator's client id (default: PORTCULLIS_CLIENT_ID)")
     .addHelpText('after', HELP)
-    .action(
-      async (method: string | undefined, path: string | undefined, options: ExplainOptions) => {
-        const { explainRequest } = await import('../policy-tools.ts')
-        await explainRequest(method, path, options)
-      },
-    )
+    .action(async (method, path, options) => {
+      const { explainRequest } = await import('../policy-tools.ts')
+      await explainRequest(method, path, options)
+    })
   alias(command, 'as', 'subject')
 }

@@ -2,18 +2,12 @@
  * `portcullis clients hash-secret`: creates the configuration of the first client of a deployment.
  */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { repeated, textOf } from '../arguments.ts'
-import { type CommonOptions, offlineCommand } from '../command.ts'
+import { offlineCommand } from '../command.ts'
 import { usage } from '../failure.ts'
 import { createOutput } from '../output.ts'
 import { record, visibleJson } from '../text.ts'
-
-interface HashOptions extends CommonOptions {
-  readonly id?: string
-  readonly name: string
-  readonly role?: readonly string[]
-}
 
 /** 256 bits (ASVS 11.5.1). */
 const SECRET_BYTES = 32
@@ -22,7 +16,7 @@ const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
 
 export function addHashSecret(clients: Command): void {
   offlineCommand(clients, {
-    name: 'hash-secret [secret]',
+    name: 'hash-secret',
     does: 'create an id, a secret, and the value of CLIENTS with the hash of the secret; offline',
     examples: [
       'portcullis clients hash-secret --name operator --role operator',
@@ -33,10 +27,11 @@ export function addHashSecret(clients: Command): void {
       'after',
       '\nUse - to read the secret from standard input: arguments are visible to other users.',
     )
+    .argument('[secret]')
     .option('--id <uuid>', 'client id (default: a new one)')
     .option('--name <name>', 'name of the client', 'operator')
     .option('--role <role>', 'its roles (default: operator); repeatable', repeated)
-    .action(async (argument: string | undefined, options: HashOptions) => {
+    .action(async (argument, options) => {
       const clientSecret = await secretOf(argument)
       const id = options.id?.toLowerCase() ?? randomUUID()
       if (!UUID.test(id)) throw usage('--id must be a UUID')

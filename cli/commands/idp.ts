@@ -1,14 +1,13 @@
 /** `portcullis idp`: presets of identity providers, and what is wrong with their tokens. */
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { authTimeText } from '../../src/identity-providers/auth-times.ts'
 import { PRESETS, type Preset, type PresetName } from '../../src/identity-providers/presets.ts'
 import { NOT_VERIFIED, SOURCES, type Source } from '../../src/identity-providers/sources.ts'
 import { withSuggestion } from '../../src/suggestions/did-you-mean.ts'
 import { repeated } from '../arguments.ts'
-import { type CommonOptions, offlineCommand, wide } from '../command.ts'
+import { offlineCommand, wide } from '../command.ts'
 import { PRODUCTION } from '../deploy/environment.ts'
 import { usage } from '../failure.ts'
-import type { IdpDoctorOptions } from '../idp/configuration.ts'
 import { createOutput } from '../output.ts'
 
 const COLUMNS = ['preset', 'provider', 'issuer', 'audience']
@@ -38,7 +37,7 @@ export function addIdpCommands(program: Command): void {
       does: 'list the presets',
       examples: ['portcullis idp list'],
     }),
-  ).action((options: CommonOptions) => {
+  ).action((options) => {
     const presets = names().map((preset) => {
       const { name: provider, issuer, audience } = SOURCES[preset]
       return { preset, provider, issuer, audience }
@@ -52,7 +51,7 @@ export function addIdpCommands(program: Command): void {
     examples: ['portcullis idp show okta', 'portcullis idp show keycloak --json'],
   })
     .argument('<preset>', 'name of the preset, see `portcullis idp list`')
-    .action((name: string, options: CommonOptions) => {
+    .action((name, options) => {
       const preset = names().find((known) => known === name)
       if (preset === undefined) {
         throw usage(
@@ -88,7 +87,7 @@ function addDoctor(idp: Command): void {
     .option('--wide', 'lines longer than the terminal, instead of wrapped ones')
     .option('-y, --yes', 'fetch the keys of an issuer that only the token names')
     .addHelpText('after', DOCTOR_HELP)
-    .action(async (subject: string, options: IdpDoctorOptions) => {
+    .action(async (subject, options) => {
       const { examineProvider } = await import('../examinations.ts')
       await examineProvider(subject, options)
     })

@@ -1,5 +1,5 @@
 /** `portcullis keys`: creates and rotates signing keys, and lists those of a gateway. */
-import { type Command, Option } from 'commander'
+import { type Command, Option } from '@commander-js/extra-typings'
 import type { SigningAlgorithm, SigningJwk } from '../../dev/keys/change.ts'
 import { type CommonOptions, offlineCommand, onlineCommand, workWith } from '../command.ts'
 import { refused, usage } from '../failure.ts'
@@ -8,12 +8,6 @@ import { createOutput } from '../output.ts'
 interface KeyList {
   readonly keys: readonly object[]
   readonly cursor?: string
-}
-
-interface KeyOptions extends CommonOptions {
-  readonly alg?: SigningAlgorithm
-  readonly file?: string
-  readonly force?: boolean
 }
 
 const ALGORITHMS: readonly SigningAlgorithm[] = ['ES256', 'RS256', 'Ed25519', 'EdDSA']
@@ -44,7 +38,7 @@ export function addKeyCommands(program: Command): void {
     .option('--file <path>', 'write it to a file that only you can read')
     .addOption(algorithm())
     .option('--force', 'replace the file; all tokens that its keys signed become invalid')
-    .action(async ({ alg, file, force = false, ...options }: KeyOptions) => {
+    .action(async ({ alg, file, force = false, ...options }) => {
       const algorithms = alg === undefined ? [] : [alg]
       if (file === undefined) {
         if (force) throw usage('--force needs --file')
@@ -64,7 +58,7 @@ export function addKeyCommands(program: Command): void {
     .addHelpText('after', ROTATION)
     .requiredOption('--file <path>', 'the file')
     .addOption(algorithm())
-    .action(async ({ alg, file = '', ...options }: KeyOptions) => {
+    .action(async ({ alg, file = '', ...options }) => {
       await withFile(options, ({ rotateIn, jwksFile }) => rotateIn(jwksFile(file), alg, Date.now()))
       createOutput(options.json ?? false).remark(NEXT)
     })
@@ -74,7 +68,7 @@ export function addKeyCommands(program: Command): void {
     examples: ['portcullis keys list', 'portcullis keys list --file signing-keys.json'],
   })
     .option('--file <path>', 'list the keys of this file instead; offline')
-    .action(async ({ file, ...options }: KeyOptions) => {
+    .action(async ({ file, ...options }) => {
       if (file !== undefined)
         return withFile(options, async ({ keysOf, jwksFile }) => keysOf(jwksFile(file)))
       const { gateway, output } = workWith(options)

@@ -1,7 +1,7 @@
 /** `portcullis limits`: lists limits, and manages overrides and windows. */
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { seconds, whole } from '../arguments.ts'
-import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
+import { onlineCommand, workWith } from '../command.ts'
 import {
   kindOf,
   type Override,
@@ -12,17 +12,6 @@ import {
 } from '../limit-words.ts'
 import { addListing, addRemoval } from '../records.ts'
 import { record, visible } from '../text.ts'
-
-interface WindowOptions extends CommonOptions {
-  readonly issuer?: string
-  readonly tenant?: string
-}
-
-interface OverrideOptions extends WindowOptions {
-  readonly requests: number
-  readonly expiresIn?: number
-  readonly reason?: string
-}
 
 const LIMIT = ['<limit>', 'name of the limit in the policy'] as const
 const VALUE = ['<value>', 'subject, client, tenant or address, depending on the limit'] as const
@@ -87,7 +76,7 @@ export function addLimitCommands(program: Command): void {
     .option('--reason <text>', 'reason, for the list of overrides')
     .option(...ISSUER)
     .option(...TENANT)
-    .action(async (limit: string, value: string, options: OverrideOptions) => {
+    .action(async (limit, value, options) => {
       const { gateway, output } = workWith(options)
       const { issuer, tenant, requests, expiresIn: expiresInSeconds, reason } = options
       const order = { limit, value, issuer, tenant, requests, expiresInSeconds, reason }
@@ -119,7 +108,7 @@ export function addLimitCommands(program: Command): void {
     .argument(...VALUE)
     .option(...ISSUER)
     .option(...TENANT)
-    .action(async (limit: string, value: string, options: WindowOptions) => {
+    .action(async (limit, value, options) => {
       const { gateway, output } = workWith(options)
       const { issuer, tenant } = options
       await gateway.post('/limits/reset', { limit, value, issuer, tenant })

@@ -1,24 +1,12 @@
 /** `portcullis login`, `logout` and `whoami`: a person as the operator. */
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { portNumber } from '../arguments.ts'
-import { type CommonOptions, offlineCommand, workWith } from '../command.ts'
+import { type CommonOptions, type OptionsOf, offlineCommand, workWith } from '../command.ts'
 import { DEFAULT_URL, gatewayUrl } from '../connection.ts'
 import { Failure, REFUSED, refused, usage } from '../failure.ts'
 import { type Login, loginFor } from '../login/store.ts'
 import { createOutput } from '../output.ts'
 import { record } from '../text.ts'
-
-interface LoginOptions {
-  readonly url?: string
-  readonly issuer?: string
-  readonly clientId?: string
-  readonly scope: string
-  readonly resource?: string
-  readonly device?: boolean
-  readonly browser: boolean
-  readonly port: number
-  readonly json?: boolean
-}
 
 const HELP = `
 The issuer is your identity provider, one of ISSUERS of the gateway. It needs a public client (no secret)
@@ -40,8 +28,7 @@ const URL_OPTION = [
   `the gateway (default: PORTCULLIS_URL, or ${DEFAULT_URL})`,
 ] as const
 
-export function addLoginCommands(program: Command): void {
-  const env = process.env
+const loginCommand = (program: Command) =>
   offlineCommand(program, {
     name: 'login',
     does: 'log in as a person, with the browser or a device code',
@@ -56,14 +43,16 @@ export function addLoginCommands(program: Command): void {
     .option(
       '--scope <scopes>',
       'scopes, separated by spaces',
-      env.PORTCULLIS_LOGIN_SCOPE || 'openid offline_access',
+      process.env.PORTCULLIS_LOGIN_SCOPE || 'openid offline_access',
     )
     .option('--resource <uri>', 'audience of the token, where the issuer needs it (RFC 8707)')
     .option('--device', 'show a code to enter on another device')
     .option('--no-browser', 'print the URL only')
     .option('--port <number>', 'port of the redirect URI, 0 for a free one', portNumber, 0)
     .addHelpText('after', HELP)
-    .action(logIn)
+
+export function addLoginCommands(program: Command): void {
+  loginCommand(program).action(logIn)
   offlineCommand(program, {
     name: 'logout',
     does: 'end the login for a gateway, and revoke its tokens',
@@ -81,7 +70,7 @@ export function addLoginCommands(program: Command): void {
     .action(whoAmI)
 }
 
-async function logIn(options: LoginOptions): Promise<void> {
+async function logIn(options: OptionsOf<typeof loginCommand>): Promise<void> {
   const { env } = process
   const url = gatewayUrl(options, env)
   const issuer = options.issuer ?? env.PORTCULLIS_LOGIN_ISSUER
@@ -112,7 +101,7 @@ async function logIn(options: LoginOptions): Promise<void> {
   output.thing(shown(url, login))
 }
 
-async function logOut(options: Pick<LoginOptions, 'url' | 'json'>): Promise<void> {
+async function logOut(options: CommonOptions): Promise<void> {
   const url = gatewayUrl(options, process.env)
   const login = loginFor(url)
   const output = createOutput(options.json ?? false)

@@ -1,7 +1,6 @@
 /** `portcullis mcp`: the policy of an MCP server from its own lists, and the tools of a gateway that changed. */
-import type { Command } from 'commander'
-import { type CommonOptions, offlineCommand, onlineCommand } from '../command.ts'
-import type { McpImportOptions } from '../mcp/import-command.ts'
+import type { Command } from '@commander-js/extra-typings'
+import { offlineCommand, onlineCommand } from '../command.ts'
 
 const HELP = `
 Reads tools, prompts and resources of a server with streamable HTTP, and writes a module with the hash of
@@ -32,7 +31,7 @@ export function addMcpCommands(program: Command): void {
     .option('--check', 'compare the server with the module, and write nothing')
     .option('--force', 'replace a file that was edited')
     .addHelpText('after', HELP)
-    .action(async (url: string, options: McpImportOptions) => {
+    .action(async (url, options) => {
       const { importServer } = await import('../mcp/import-command.ts')
       await importServer(url, options)
     })
@@ -42,7 +41,7 @@ export function addMcpCommands(program: Command): void {
     examples: ['portcullis mcp tools', 'portcullis mcp tools --changed --json'],
   })
     .option('--changed', 'only tools with another definition than the approved one')
-    .action(async (options: CommonOptions & { readonly changed?: boolean }) => {
+    .action(async (options) => {
       const { listTools } = await import('../mcp/tools-command.ts')
       await listTools(options)
     })

@@ -1,7 +1,6 @@
 /** `portcullis openapi`: routes from an OpenAPI document. */
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { offlineCommand } from '../command.ts'
-import type { ImportCommandOptions } from '../openapi/import-command.ts'
 
 const FORMS = `
 The module exports routes and the schemas of their inputs. Changes belong to the policy, and survive
@@ -36,7 +35,7 @@ export function addOpenApiCommands(program: Command): void {
     .option('--strict', 'fail, and write nothing, if a part of the document is not mapped')
     .option('--force', 'replace a module that was edited')
     .addHelpText('after', FORMS)
-    .action(async (document: string, options: ImportCommandOptions) => {
+    .action(async (document, options) => {
       const { importRoutes } = await import('../openapi/import-command.ts')
       await importRoutes(document, options)
     })

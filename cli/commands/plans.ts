@@ -1,13 +1,8 @@
 /** `portcullis plans`: lists plans, and gives them to API keys, subjects, clients and tenants. */
-import { Argument, type Command } from 'commander'
+import { Argument, type Command } from '@commander-js/extra-typings'
 import { seconds } from '../arguments.ts'
-import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
+import { onlineCommand, workWith } from '../command.ts'
 import { addListing, addRemoval } from '../records.ts'
-
-interface AssignOptions extends CommonOptions {
-  readonly issuer?: string
-  readonly expiresIn?: number
-}
 
 const PLAN_COLUMNS = ['name', 'default', 'limits']
 const COLUMNS = ['id', 'by', 'value', 'issuer', 'plan', 'createdAt', 'expiresAt']
@@ -38,7 +33,7 @@ export function addPlanCommands(program: Command): void {
     .argument('<plan>', 'name of the plan in the policy')
     .option('--issuer <issuer>', 'issuer of the value (default: all issuers)')
     .option('--expires-in <time>', 'lifetime (default: until it is removed)', seconds)
-    .action(async (by: string, value: string, plan: string, options: AssignOptions) => {
+    .action(async (by, value, plan, options) => {
       const { gateway, output } = workWith(options)
       const { issuer, expiresIn: expiresInSeconds } = options
       const assignment = { by, value, plan, issuer, expiresInSeconds }

@@ -1,12 +1,7 @@
 /** `portcullis policy`: checks the policy of a project before it is deployed. */
-import { type Command, Option } from 'commander'
+import { type Command, Option } from '@commander-js/extra-typings'
 import { instant, repeated, whole } from '../arguments.ts'
 import { offlineCommand, onlineCommand } from '../command.ts'
-import type { CheckOptions } from '../policy/check.ts'
-import type { DiffOptions } from '../policy/compare.ts'
-import type { ReplayCommandOptions } from '../policy/replay.ts'
-import type { MatrixOptions } from '../policy/show-matrix.ts'
-import type { TestOptions } from '../policy/test.ts'
 
 const CHECK_HELP = `
 Loads the policy, with the packages of the project, and lists all mistakes with their places. If there are
@@ -38,7 +33,7 @@ export function addPolicyCommands(program: Command): void {
     .option('--strict', 'a permission that no role, and no client of CLIENTS, can have is an error')
     .option('--max-warnings <count>', 'largest number of warnings that is no failure', whole)
     .addHelpText('after', CHECK_HELP)
-    .action(async (file: string | undefined, options: CheckOptions) => {
+    .action(async (file, options) => {
       const { checkPolicy } = await import('../policy-tools.ts')
       await checkPolicy(file, options, process.cwd())
     })
@@ -75,7 +70,7 @@ function addTest(policy: Command): void {
       whole,
     )
     .addHelpText('after', TEST_HELP)
-    .action(async (files: readonly string[], options: TestOptions) => {
+    .action(async (files, options) => {
       const { testPolicies } = await import('../policy-tools.ts')
       await testPolicies(files, options, process.cwd())
     })
@@ -108,7 +103,7 @@ function addMatrix(policy: Command): void {
       'names of all callers and whole limits on a terminal; a pipe always gets them',
     )
     .addHelpText('after', MATRIX_HELP)
-    .action(async (file: string | undefined, options: MatrixOptions) => {
+    .action(async (file, options) => {
       const { showMatrix } = await import('../policy-tools.ts')
       await showMatrix(file, options, process.cwd())
     })
@@ -148,7 +143,7 @@ function addDiff(policy: Command): void {
       ]),
     )
     .addHelpText('after', DIFF_HELP)
-    .action(async (policies: readonly string[], options: DiffOptions) => {
+    .action(async (policies, options) => {
       const { comparePolicies } = await import('../policy-tools.ts')
       await comparePolicies(policies, options, process.cwd())
     })
@@ -196,7 +191,7 @@ function addReplay(policy: Command): void {
       ]),
     )
     .addHelpText('after', REPLAY_HELP)
-    .action(async (file: string | undefined, options: ReplayCommandOptions) => {
+    .action(async (file, options) => {
       const { replayPolicy } = await import('../policy-tools.ts')
       await replayPolicy(file, options, process.cwd())
     })

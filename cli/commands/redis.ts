@@ -1,16 +1,10 @@
 /** `portcullis redis`: runs a local Redis with the REST API of Upstash, and moves a Redis to a cluster. */
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { portNumber } from '../arguments.ts'
 import { offlineCommand } from '../command.ts'
-import type { ImportRedisOptions } from '../import-redis.ts'
 
 /** The same as that of `npm run upstash-rest`. */
 const DEFAULT_PORT = 8079
-
-interface RedisOptions {
-  readonly port: number
-  readonly json?: boolean
-}
 
 const HELP = `
 Runs a Redis and, on 127.0.0.1 only, a server with the REST API of Upstash over it. Needs neither wrangler
@@ -55,7 +49,7 @@ export function addRedisCommand(program: Command): void {
   })
     .option('--port <number>', 'port to listen on, 0 for a free one', portNumber, DEFAULT_PORT)
     .addHelpText('after', HELP)
-    .action(async ({ port, json = false }: RedisOptions) => {
+    .action(async ({ port, json = false }) => {
       const { serveRedis } = await import('../serve-redis.ts')
       await serveRedis({ port, json, env: process.env, folder: process.cwd() })
     })
@@ -73,16 +67,8 @@ export function addRedisCommand(program: Command): void {
     .option('--dry-run', 'only count what would be copied')
     .option('--merge', 'accept a cluster with keys of another origin, and remove none of them')
     .addHelpText('after', IMPORT_HELP)
-    .action(
-      async ({
-        from,
-        final = false,
-        dryRun = false,
-        merge = false,
-        json = false,
-      }: Partial<Omit<ImportRedisOptions, 'env'>>) => {
-        const { importRedis } = await import('../import-redis.ts')
-        await importRedis({ ...(from && { from }), final, dryRun, merge, json, env: process.env })
-      },
-    )
+    .action(async ({ from, final = false, dryRun = false, merge = false, json = false }) => {
+      const { importRedis } = await import('../import-redis.ts')
+      await importRedis({ ...(from && { from }), final, dryRun, merge, json, env: process.env })
+    })
 }

@@ -1,27 +1,16 @@
 /** `portcullis check` and `portcullis expand`: check a relation, and show how it is derived. */
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { repeated } from '../arguments.ts'
-import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
+import { onlineCommand, workWith } from '../command.ts'
 import { REFUSED, UNDECIDED, usage } from '../failure.ts'
 import { expansionLines, type TraceStep, traceLines, type UsersetNode } from '../relation-tree.ts'
 import { record } from '../text.ts'
 import { tupleIn } from '../tuples.ts'
 
-export interface TenantOptions extends CommonOptions {
-  readonly tenant?: string
-}
-
 export const TENANT = [
   '--tenant <tenant>',
   "tenant of the tuples (default: the operator's; without one, callers without a tenant)",
 ] as const
-
-interface CheckOptions extends TenantOptions {
-  readonly trace?: boolean
-  readonly with?: readonly string[]
-  /** A consistency token. */
-  readonly atLeast?: string
-}
 
 interface CheckAnswer {
   readonly allowed: boolean
@@ -54,7 +43,7 @@ export function addCheck(parent: Command, prefix: string): void {
     .option('--at-least <token>', 'consistency token of a write that the check must include')
     .option(...TENANT)
     .addHelpText('after', ENDS)
-    .action(async (object: string, relation: string, subject: string, options: CheckOptions) => {
+    .action(async (object, relation, subject, options) => {
       const { gateway, output } = workWith(options)
       const contextualTuples = options.with?.map((text) => {
         const tuple = tupleIn(text)
@@ -88,7 +77,7 @@ export function addExpand(parent: Command, prefix: string): void {
     .argument(...OBJECT)
     .argument(...RELATION)
     .option(...TENANT)
-    .action(async (object: string, relation: string, options: TenantOptions) => {
+    .action(async (object, relation, options) => {
       const { gateway, output } = workWith(options)
       const { tenant } = options
       const answer = await gateway.post<{ readonly tree: { readonly root: UsersetNode } }>(

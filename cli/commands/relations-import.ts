@@ -2,14 +2,14 @@
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { onlineCommand, workWith } from '../command.ts'
 import { Failure, usage } from '../failure.ts'
 import type { Gateway } from '../gateway.ts'
 import { counted } from '../text.ts'
 import { mistakeOfLine } from '../tuple-mistake.ts'
 import { createTupleBatches, type NumberedTuple, tupleOfLine } from '../tuples.ts'
-import { TENANT, type TenantOptions } from './relation-questions.ts'
+import { TENANT } from './relation-questions.ts'
 
 interface Written {
   readonly written: number
@@ -47,7 +47,7 @@ export function addImport(relations: Command): void {
     .argument('<file>', 'file with the tuples; - is standard input')
     .option(...TENANT)
     .addHelpText('after', FORMS)
-    .action(async (file: string, options: TenantOptions) => {
+    .action(async (file, options) => {
       const { gateway, output } = workWith(options)
       const batches = createTupleBatches()
       let [sent, written, line, lastLine] = [0, 0, 0, 0]

@@ -1,17 +1,10 @@
 /** `portcullis relations`: reads, writes, imports and checks relation tuples. */
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError } from '@commander-js/extra-typings'
 import { onlineCommand, type PageOptions, paged, pageQuery, workWith } from '../command.ts'
 import { visible, visibleJson } from '../text.ts'
 import { type Tuple, textOfTuple, tupleIn } from '../tuples.ts'
-import { addCheck, addExpand, TENANT, type TenantOptions } from './relation-questions.ts'
+import { addCheck, addExpand, TENANT } from './relation-questions.ts'
 import { addImport } from './relations-import.ts'
-
-interface ReadOptions extends TenantOptions, PageOptions {
-  readonly object?: string
-  readonly relation?: string
-  readonly subject?: string
-  readonly all?: boolean
-}
 
 interface TuplePage {
   readonly tuples: readonly Tuple[]
@@ -49,7 +42,7 @@ export function addRelationCommands(program: Command): void {
       .argument('<tuple...>', 'object#relation@subject', tuples)
       .option(...TENANT)
       .addHelpText('after', WRITTEN)
-      .action(async (some: readonly Tuple[], options: TenantOptions) => {
+      .action(async (some, options) => {
         const { gateway, output } = workWith(options)
         const body = { tenant: options.tenant, [list]: some }
         output.thing(await gateway.post<object>('/relations', body))
@@ -84,7 +77,7 @@ function addRead(relations: Command): void {
     .option('--subject <subject>', 'type:id, type:id#relation or type:*')
     .option(...TENANT)
     .option('--all', 'all pages; with --json one tuple in a line, as `relations import` reads them')
-    .action(async (options: ReadOptions) => {
+    .action(async (options) => {
       const { gateway, output } = workWith(options)
       const { object, relation, subject, tenant, all = false } = options
       const filter = { object, relation, subject, tenant }

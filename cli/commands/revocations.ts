@@ -1,19 +1,13 @@
 /** `portcullis revoke` and `portcullis revocations`: create, list and delete revocations. */
-import { Argument, type Command } from 'commander'
+import { Argument, type Command } from '@commander-js/extra-typings'
 import { textOf } from '../arguments.ts'
-import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
+import { onlineCommand, workWith } from '../command.ts'
 import { decodeToken } from '../decode.ts'
 import { usage } from '../failure.ts'
-import { addListing, addRemoval, type WaitOptions, waitOption } from '../records.ts'
+import { addListing, addRemoval, waitOption } from '../records.ts'
 import { record } from '../text.ts'
 
 const KINDS = ['token', 'session', 'subject', 'client', 'tenant']
-
-interface RevokeOptions extends CommonOptions, WaitOptions {
-  readonly issuer?: string
-  readonly tenant?: string
-  readonly reason?: string
-}
 
 const COLUMNS = [
   'id',
@@ -68,7 +62,7 @@ function addRevoke(program: Command): void {
     .option('--tenant <tenant>', 'only what members of this tenant hold (default: all of it)')
     .option('--reason <text>', 'reason, for the list of revocations')
     .addOption(waitOption())
-    .action(async (kind: string, argument: string, options: RevokeOptions) => {
+    .action(async (kind, argument, options) => {
       const { gateway, output } = workWith(options)
       const named: TokenName =
         kind === 'token' ? tokenNamedBy(await textOf(argument)) : { value: argument }

@@ -1,8 +1,7 @@
 /** `portcullis serve`: runs the gateway of this project on Node. */
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError } from '@commander-js/extra-typings'
 import { portNumber } from '../arguments.ts'
 import { offlineCommand } from '../command.ts'
-import type { ServeOptions } from '../serve-on-node.ts'
 
 const MAX_WORKERS = 128
 
@@ -64,7 +63,7 @@ export function addServeCommand(program: Command): void {
     .option('--pretty', 'print for people: where it is, and a line for each decision')
     .option('--check', 'check the policy and the environment, and exit')
     .addHelpText('after', HELP)
-    .action(async (options: ServeOptions) => {
+    .action(async (options) => {
       const { serveOnNode } = await import('../serve-on-node.ts')
       await serveOnNode(options, process.env, process.cwd())
     })

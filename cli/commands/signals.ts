@@ -1,7 +1,6 @@
 /** `portcullis signals`: the streams of transmitters that send security events. */
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { offlineCommand } from '../command.ts'
-import type { ConnectOptions, DisconnectOptions } from '../signals/stream.ts'
 
 const HELP = `
 <transmitter> is the issuer of its events. Calls have a token of its entry in SIGNAL_TRANSMITTERS:
@@ -28,7 +27,7 @@ export function addSignalCommands(program: Command): void {
     .option('--endpoint <url>', 'receiver of pushed events (default: below PUBLIC_URL)')
     .option('--values <file>', 'file with values of variables (default: .dev.vars)')
     .addHelpText('after', HELP)
-    .action(async (transmitter: string, options: ConnectOptions) => {
+    .action(async (transmitter, options) => {
       const { connect } = await import('../signals/connect.ts')
       await connect(transmitter, options)
     })
@@ -41,7 +40,7 @@ export function addSignalCommands(program: Command): void {
     .requiredOption('--stream <id>', 'the stream, as connect prints it')
     .option('--values <file>', 'file with values of variables (default: .dev.vars)')
     .addHelpText('after', HELP)
-    .action(async (transmitter: string, options: DisconnectOptions) => {
+    .action(async (transmitter, options) => {
       const { disconnect } = await import('../signals/connect.ts')
       await disconnect(transmitter, options)
     })

@@ -1,26 +1,13 @@
 /** `portcullis token`: signs an access token with the keys of the project on this machine. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { repeated, seconds } from '../arguments.ts'
-import { alias, offlineCommand } from '../command.ts'
+import { alias, type OptionsOf, offlineCommand } from '../command.ts'
 import { valuesIn } from '../deploy/values.ts'
 import { refused, usage } from '../failure.ts'
 import { createOutput } from '../output.ts'
 import { requireProject } from '../project.ts'
-
-interface SignOptions {
-  readonly json?: boolean
-  readonly subject: string
-  readonly role: readonly string[]
-  readonly scope?: string
-  readonly client: string
-  readonly tenant?: string
-  readonly sid?: string
-  readonly jti?: string
-  readonly ttl?: number
-  readonly values?: string
-}
 
 /** `portcullis dev` runs a project with one of these, and writes its `.dev.vars`. */
 const PROJECT_FILES = [
@@ -35,8 +22,8 @@ The token is signed with the active key of SIGNING_KEYS; issuer and audience are
 read from the environment or from the file of --values, as \`portcullis serve\` reads them, or else from
 .dev.vars, which \`portcullis dev\` writes. A gateway with other keys refuses the token.`
 
-export function addSign(token: Command): void {
-  const command = offlineCommand(token, {
+const signCommand = (token: Command) =>
+  offlineCommand(token, {
     name: 'sign',
     isDefault: true,
     does: 'sign an access token for the gateway of this project on this machine (default command)',
@@ -55,11 +42,11 @@ export function addSign(token: Command): void {
     .option('--jti <id>', 'token id (default: a random UUID)')
     .option('--values <file>', 'file with SIGNING_KEYS and PUBLIC_URL, as for serve')
     .option('--ttl <time>', 'lifetime: 90s, 15m, 1h or 2d (default: 1h)', seconds)
-    .action(sign)
-  alias(command, 'sub', 'subject')
-}
 
-async function sign(options: SignOptions): Promise<void> {
+export const addSign = (token: Command): void =>
+  alias(signCommand(token).action(sign), 'sub', 'subject')
+
+async function sign(options: OptionsOf<typeof signCommand>): Promise<void> {
   for (const [name, value] of Object.entries(options)) {
     if ([value].flat().includes('')) throw usage(`--${name} must not be empty`)
   }

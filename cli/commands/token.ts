@@ -1,22 +1,12 @@
 /** `portcullis token`: signs, mints, verifies and decodes access tokens. */
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { repeated, seconds, textOf } from '../arguments.ts'
-import { alias, type CommonOptions, offlineCommand, onlineCommand, workWith } from '../command.ts'
+import { alias, offlineCommand, onlineCommand, workWith } from '../command.ts'
 import { decodeToken } from '../decode.ts'
 import { REFUSED, refused } from '../failure.ts'
 import { createOutput } from '../output.ts'
 import { record } from '../text.ts'
 import { addSign } from './token-sign.ts'
-
-interface MintOptions extends CommonOptions {
-  readonly subject: string
-  readonly role?: readonly string[]
-  readonly scope?: readonly string[]
-  readonly tenant?: string
-  readonly client?: string
-  readonly ttl?: number
-  readonly format?: string
-}
 
 interface MintedToken {
   readonly token: string
@@ -50,7 +40,7 @@ function addMint(token: Command): void {
     .option('--client <id>', 'the client that the token names')
     .option('--ttl <time>', 'lifetime, 5m to 1h', seconds)
     .option('--format <format>', 'jwt or opaque')
-    .action(async (options: MintOptions) => {
+    .action(async (options) => {
       const { gateway, output } = workWith(options)
       const answer = await gateway.post<MintedToken>('/tokens', {
         subject: options.subject,
@@ -69,15 +59,16 @@ function addMint(token: Command): void {
 
 function addVerify(token: Command): void {
   onlineCommand(token, {
-    name: 'verify <token>',
+    name: 'verify',
     does: 'check at the gateway whether a token is valid now; exit code 1 if it is not',
     examples: [
       'portcullis token verify - < token.txt',
       'portcullis token verify --json - < token.txt',
     ],
   })
+    .argument('<token>')
     .addHelpText('after', HELP)
-    .action(async (argument: string, options: CommonOptions) => {
+    .action(async (argument, options) => {
       const { gateway, output } = workWith(options)
       const answer = await gateway.introspect(await textOf(argument))
       if (answer.active === true) output.thing(answer)
@@ -93,12 +84,13 @@ function addVerify(token: Command): void {
 
 function addDecode(token: Command): void {
   offlineCommand(token, {
-    name: 'decode <token>',
+    name: 'decode',
     does: 'decode a JWT, offline and without verification',
     examples: ['portcullis token decode - < token.txt'],
   })
+    .argument('<token>')
     .addHelpText('after', HELP)
-    .action(async (argument: string, options: CommonOptions) => {
+    .action(async (argument, options) => {
       const decoded = decodeToken(await textOf(argument))
       const output = createOutput(options.json ?? false)
       if (decoded === undefined) {

@@ -1,25 +1,9 @@
 /** `portcullis usage`: the requests of an API key by day, or of a customer by key and route. */
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { instant, keyId } from '../arguments.ts'
-import {
-  type CommonOptions,
-  onlineCommand,
-  type PageOptions,
-  paged,
-  pageQuery,
-  workWith,
-} from '../command.ts'
+import { onlineCommand, paged, pageQuery, workWith } from '../command.ts'
 import { usage as usageMistake } from '../failure.ts'
 import { table } from '../text.ts'
-
-interface UsageOptions extends CommonOptions, PageOptions {
-  readonly key?: string
-  readonly tenant?: string
-  readonly subject?: string
-  readonly reference?: string
-  readonly since?: string
-  readonly until?: string
-}
 
 const COUNTS = ['requests', 'allowed', 'refused', 'errors'] as const
 
@@ -60,7 +44,7 @@ export function addUsageCommand(program: Command): void {
     .option('--reference <reference>', 'the keys whose metadata has this `reference`')
     .option('--since <time>', 'begin: a time, or its age such as 30d (default: 30d)', instant)
     .option('--until <time>', 'end, in the same form (default: now)', instant)
-    .action(async (options: UsageOptions) => {
+    .action(async (options) => {
       const { since, until, key, tenant, subject, reference } = options
       const customer = { tenant, subject, reference }
       const isCustomer = Object.values(customer).some((value) => value !== undefined)

@@ -1,5 +1,5 @@
 /** Values of options and arguments that the tab key suggests. Most of them are names in the policy of the project. */
-import type { Command } from 'commander'
+import type { CommandUnknownOpts } from '@commander-js/extra-typings'
 import { PRESETS } from '../../src/identity-providers/presets.ts'
 import { policyFile } from '../policy/load.ts'
 import { projectAround } from '../project.ts'
@@ -32,7 +32,10 @@ const VALUES: Readonly<Record<string, Readonly<Record<string, Source>>>> = {
  * Sets the values of the command that `words` name. Reads the policy of the project only if the command needs it; a
  * policy that cannot be read has no names.
  */
-export async function addValues(program: Command, words: readonly string[]): Promise<void> {
+export async function addValues(
+  program: CommandUnknownOpts,
+  words: readonly string[],
+): Promise<void> {
   const [command, path] = commandNamedBy(program, words)
   const values = VALUES[path]
   if (values === undefined) return
@@ -47,7 +50,10 @@ export async function addValues(program: Command, words: readonly string[]): Pro
   }
 }
 
-function commandNamedBy(program: Command, words: readonly string[]): readonly [Command, string] {
+function commandNamedBy(
+  program: CommandUnknownOpts,
+  words: readonly string[],
+): readonly [CommandUnknownOpts, string] {
   let command = program
   const path: string[] = []
   for (const word of words) {

@@ -25,7 +25,8 @@ export function thirdPartyNotices(
       const folders = new Set(others)
       for (const file of Object.values(bundle)) {
         if (file.type !== 'chunk') continue
-        for (const module of Object.keys(file.modules)) {
+        for (const [module, { renderedLength }] of Object.entries(file.modules)) {
+          if (renderedLength === 0) continue
           const folder = module.includes('/node_modules/') ? packageOf(module) : undefined
           if (folder !== undefined) folders.add(folder)
         }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Command } from 'commander'
+import type { CommandUnknownOpts } from '@commander-js/extra-typings'
 import { describe, expect, test } from 'vitest'
 import { createProgram } from '../../cli/program.ts'
 import { ROOT } from '../harness/process.ts'
@@ -9,11 +9,11 @@ import { runCli } from './command-line.ts'
 
 interface Leaf {
   readonly path: string
-  readonly command: Command
+  readonly command: CommandUnknownOpts
 }
 
 /** Returns all visible commands that do something, with their paths. A mere group has no `--json`. */
-function leavesOf(command: Command, path = command.name()): readonly Leaf[] {
+function leavesOf(command: CommandUnknownOpts, path = command.name()): readonly Leaf[] {
   const children = command
     .createHelp()
     .visibleCommands(command)
@@ -23,7 +23,7 @@ function leavesOf(command: Command, path = command.name()): readonly Leaf[] {
   return isGroup ? below : [{ path, command }, ...below]
 }
 
-function helpOf(command: Command): string {
+function helpOf(command: CommandUnknownOpts): string {
   let text = ''
   command.configureOutput({
     writeOut: (part) => {
