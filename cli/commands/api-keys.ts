@@ -114,19 +114,11 @@ function addCreate(keys: Command): void {
     .option('--expires-in <time>', 'lifetime: 90d (default: until it is revoked)', seconds)
     .option('--metadata <name=value>', 'a note for operators; repeatable, at most 16', entry)
     .option('--plan <plan>', 'a plan of the policy')
-    .action(async (options) => {
+    .action(async ({ role: roles, scope: scopes, expiresIn: expiresInSeconds, ...options }) => {
       const { gateway, output } = workWith(options)
-      const answer = await gateway.post<object>('/api-keys', {
-        name: options.name,
-        subject: options.subject,
-        roles: options.role,
-        scopes: options.scope,
-        tenant: options.tenant,
-        expiresInSeconds: options.expiresIn,
-        metadata: options.metadata,
-        plan: options.plan,
-      })
-      output.once(answer, 'apiKey')
+      const { name, subject, tenant, metadata, plan } = options
+      const key = { name, subject, roles, scopes, tenant, expiresInSeconds, metadata, plan }
+      output.once(await gateway.post<object>('/api-keys', key), 'apiKey')
     })
 }
 

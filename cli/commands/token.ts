@@ -40,17 +40,11 @@ function addMint(token: Command): void {
     .option('--client <id>', 'the client that the token names')
     .option('--ttl <time>', 'lifetime, 5m to 1h', seconds)
     .option('--format <format>', 'jwt or opaque')
-    .action(async (options) => {
+    .action(async ({ role: roles, scope: scopes, ttl: ttlSeconds, ...options }) => {
       const { gateway, output } = workWith(options)
-      const answer = await gateway.post<MintedToken>('/tokens', {
-        subject: options.subject,
-        roles: options.role,
-        scopes: options.scope,
-        tenant: options.tenant,
-        client: options.client,
-        ttlSeconds: options.ttl,
-        format: options.format,
-      })
+      const { subject, tenant, client, format } = options
+      const order = { subject, roles, scopes, tenant, client, ttlSeconds, format }
+      const answer = await gateway.post<MintedToken>('/tokens', order)
       output.result(answer, answer.token)
       output.remark(`Token ${answer.tokenId}, until ${answer.expiresAt}. It is shown once.`)
     })
