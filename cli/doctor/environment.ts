@@ -19,7 +19,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   PUBLIC_URL:
     'Set it to the URL at which clients find the gateway, such as https://api.example.com.',
   ORIGIN_URL: 'Set it to the URL of your API, or bind a Worker as ORIGIN in wrangler.toml.',
-  ISSUERS: 'Correct the entry of the issuer; docs/your-api.md lists its fields.',
+  ISSUERS: 'Correct the entry of the issuer; docs/issuers.md lists its fields.',
   SIGNING_KEYS: 'Create the keys as docs/tokens.md describes, and do not edit them by hand.',
   CLIENTS: 'Create each entry with `portcullis clients hash-secret`.',
   REDIS_URL: 'Set it to the URL of your Redis, such as redis://127.0.0.1:6379.',
