@@ -92,7 +92,9 @@ async function server(): Promise<RedisHandle> {
     [
       ...['-c', RUN_WHILE_WATCHED, 'sh'],
       ...['--port', String(port), '--bind', HOST, '--save', '', '--appendonly', 'no'],
-      ...['--dir', tmpdir(), '--maxmemory', MAX_MEMORY, '--daemonize', 'no'],
+      // Otherwise it reads what another server has saved there as `dump.rdb`.
+      ...['--dir', tmpdir(), '--dbfilename', `portcullis-${port}.rdb`],
+      ...['--maxmemory', MAX_MEMORY, '--daemonize', 'no'],
     ],
     // A separate process group can be killed as a whole, and does not receive Ctrl-C from the
     // terminal.

@@ -1,6 +1,9 @@
 /** Starts and stops the Redis for local use. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { startRedis } from '../../dev/redis.ts'
@@ -46,6 +49,26 @@ test.runIf(found)(
           .then(String, () => 'gone'),
       )
       .toBe('gone')
+  },
+)
+
+test.runIf(found)(
+  'a redis-server does not read what another one has saved in the same folder',
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'portcullis-redis-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    vi.stubEnv('TMPDIR', folder)
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const first = await startRedis({ prefer: 'server' })
+    const saved = connect(first.url)
+    await saved.set('key', 'value')
+    await saved.save()
+    await first.close()
+    const [file = ''] = readdirSync(folder)
+    renameSync(join(folder, file), join(folder, 'dump.rdb'))
+    const second = await startRedis({ prefer: 'server' })
+    onTestFinished(() => second.close())
+    expect(await connect(second.url).exists('key')).toBe(0)
   },
 )
 
