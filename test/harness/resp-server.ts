@@ -86,9 +86,7 @@ export async function startRealServer(
 ): Promise<RealServer> {
   const port = given ?? (await freePort())
   const isSentinel = args.includes('--sentinel')
-  const settings = isSentinel
-    ? []
-    : ['--port', String(port), '--save', '', '--dbfilename', `${port}.rdb`, '--bind', host]
+  const settings = isSentinel ? [] : ['--port', String(port), '--save', '', '--bind', host]
   const child = spawn(REDIS_SERVER, [...args, ...settings], {
     stdio: ['ignore', 'pipe', 'ignore'],
   })
