@@ -10,6 +10,8 @@ const TAG = new RegExp(`(${DEFAULT_KEY_PREFIX})\\{\\w+\\}:`, 'g')
 const withoutTag = (command: string) => command.replaceAll(TAG, '$1')
 /** Calls of a gateway for itself: to connect, to prove a master, and to complete what others began. */
 const OF_GATEWAY = /^(?:INFO|PING|CLUSTER|CONFIG|AUTH|HELLO|SELECT|WAIT|ASKING)$/i
+/** A mark behind the commands of a write proves the order of their replies. In a write of its own it would be a round trip. */
+const isMark = ([name]: readonly string[], at: number) => at > 0 && name === 'ECHO'
 const BESIDE_REQUESTS = /^EXISTS pc:marker| 1 pc:pending-facts /
 /**
  * A client compares the lanes once, before its first call. The thread of the trail has clients of its own: on a slow
@@ -45,7 +47,7 @@ export async function startRecordedCluster(timeoutMs: number): Promise<RecordedC
       return isFirst
     }
     const bodies = commands
-      .filter(([name = '']) => !OF_GATEWAY.test(name))
+      .filter((command, at) => !OF_GATEWAY.test(command[0] ?? '') && !isMark(command, at))
       .map((command) => command.join(' '))
       .filter((command) => !isFirstComparison(command))
       .map(withoutTag)

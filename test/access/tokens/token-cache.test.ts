@@ -126,8 +126,9 @@ describe('the cache of verified tokens', () => {
     const lasting = { ...verified, expiresAtMs: NOW_MS + 600_000 }
     for (const name of ['used', 'idle']) cache.set(name, lasting, NOW_MS)
     cache.get('used', NOW_MS + 59_000)
-    cache.set('next', lasting, NOW_MS + 60_000)
-    const kept = ['used', 'idle', 'next'].filter((name) => cache.get(name, NOW_MS) !== undefined)
+    const nowMs = NOW_MS + 60_000
+    cache.set('next', lasting, nowMs)
+    const kept = ['used', 'idle', 'next'].filter((name) => cache.get(name, nowMs) !== undefined)
     expect(kept).toEqual(['used', 'next'])
   })
 
