@@ -1,4 +1,4 @@
-/** Reads JSON that may be something else. */
+/** Reads JSON of others: a text that is no JSON, or no object, is undefined. */
 
 /** Returns the value of a text, or undefined if it is not JSON. */
 export function jsonIn(text: string): unknown {

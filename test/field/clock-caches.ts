@@ -33,7 +33,7 @@ import { startHttpServer } from '../harness/http-server.ts'
 
 /** What is accepted from a cache, and must not be after the clock was set back. */
 interface World {
-  /** Makes the request. Returns what it gets. */
+  /** Makes one request, and returns its result. */
   request(): Promise<unknown>
   /** Changes the source, so that a request without a cache gets something else. */
   withdraw(): void
